@@ -54,12 +54,13 @@ class Part:
         if self.type == "text" and not isinstance(self.data, str):
             kind = type(self.data).__name__
             raise TypeError(f"the data of a text part is a str, not {kind}")
-        if isinstance(self.data, (bytearray, memoryview)):
-            object.__setattr__(self, "data", bytes(self.data))
-        elif isinstance(self.data, os.PathLike):
-            object.__setattr__(self, "data", Path(self.data))
-        elif not isinstance(self.data, (str, bytes)):
-            kind = type(self.data).__name__
+        data: object = self.data
+        if isinstance(data, (bytearray, memoryview)):
+            object.__setattr__(self, "data", bytes(data))
+        elif isinstance(data, os.PathLike):
+            object.__setattr__(self, "data", Path(data))
+        elif not isinstance(data, (str, bytes)):
+            kind = type(data).__name__
             raise TypeError(f"Part data is a str, bytes or a path, not {kind}")
 
     @classmethod

@@ -106,7 +106,7 @@ class Usage(_Sparse):
         return cls()
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  # all by keyword, and each a number of its own
         cls,
         *,
         input: int | None = None,
@@ -260,7 +260,8 @@ def _sum(a: Optional[_S], b: Optional[_S]) -> Optional[_S]:
     if not is_dataclass(a):
         return a + b  # type: ignore[operator, no-any-return]  # what is no section is a number
     names = [field.name for field in fields(a)]
-    return type(a)(**{k: _sum(getattr(a, k), getattr(b, k)) for k in names})
+    made: Any = type(a)
+    return made(**{k: _sum(getattr(a, k), getattr(b, k)) for k in names})  # type: ignore[no-any-return]  # of the same class as a
 
 
 def _sum_images(

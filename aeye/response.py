@@ -1,0 +1,280 @@
+"""What came back: a whole response, or its chunks; ``join`` and ``split`` between them.
+
+``join(split(response)) == response``. Call ids are made present and unique here,
+whoever made the chunks: some hosts send none, some send one twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import (
+    AbstractSet,
+    Iterable,
+    Literal,
+    Optional,
+    Tuple,
+)
+
+from .message import Json, Message, Reasoning, ToolCall
+from .usage import Usage
+
+__all__ = [
+    "Chunk",
+    "Collector",
+    "FinishReason",
+    "Response",
+    "ToolCallDelta",
+    "join",
+    "split",
+]
+
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
+
+_NOTHING = Usage()
+_FINISHES = ("stop", "length", "tool_calls", "content_filter", "refusal")
+
+
+@dataclass(frozen=True)
+class ToolCallDelta:
+    """A piece of a call's arguments."""
+
+    # The call's id; empty: the call named last.
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    # "append" continues the text so far, "replace" gives it anew.
+    mode: Literal["append", "replace"] = "append"
+    # A vendor's second id of the call, where it has one.
+    call_id: Optional[str] = None
+    signature: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of a response. What is None was not said."""
+
+    content: Optional[str] = None
+    # A call has begun: its id and name are known, its arguments are not.
+    tool_call_named: Optional[ToolCall] = None
+    tool_call_arguments: Optional[ToolCallDelta] = None
+    # A call is complete and may be run.
+    tool_call: Optional[ToolCall] = None
+    finish_reason: Optional[FinishReason] = None
+    refusal: Optional[str] = None
+    reasoning: Optional[Reasoning] = None
+    usage: Optional[Usage] = None
+    model: Optional[str] = None
+    native: Optional[Json] = None
+
+
+@dataclass(frozen=True)
+class Response:
+    """One answer of a model.
+
+    The order of the fields is a contract; name everything after the second.
+    """
+
+    content: str = ""
+    tool_calls: Tuple[ToolCall, ...] = ()
+    finish_reason: FinishReason = "stop"
+    refusal: Optional[str] = None
+    reasoning: Optional[Reasoning] = None
+    usage: Usage = _NOTHING
+    model: Optional[str] = None
+    # What the vendor said besides, by the vendor's names.
+    extra: Optional[Json] = None
+    # The vendor's own items of the turn: {"format": …, "items": […]}.
+    native: Optional[Json] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
+        if self.finish_reason not in _FINISHES:
+            raise ValueError(
+                f"finish_reason is one of {_FINISHES}, not {self.finish_reason!r}"
+            )
+
+    def to_message(self) -> Message:
+        """Return the assistant message that stands for this answer in a history."""
+        return Message(
+            "assistant",
+            self.content,
+            tool_calls=self.tool_calls,
+            refusal=self.refusal,
+            reasoning=self.reasoning,
+            native=self.native,
+        )
+
+
+@dataclass
+class _Call:
+    """A call being assembled."""
+
+    # The id as it came, and the id it got.
+    raw: str
+    call: ToolCall
+    pieces: list[str] = field(default_factory=list)
+    done: bool = False
+
+    def finished(self) -> ToolCall:
+        if self.done or not self.pieces:
+            return self.call
+        return replace(self.call, arguments="".join(self.pieces))
+
+
+class Collector:
+    """Puts chunks together, one at a time.
+
+    ``add`` gives each chunk back with the ids its calls got, so that whoever reads
+    along and whoever reads the result see the same ids. *taken* are ids that an
+    earlier turn has used.
+    """
+
+    def __init__(self, taken: AbstractSet[str] = frozenset()) -> None:
+        self._taken = set(taken)
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._calls: list[_Call] = []
+        # None until anything was reported; the chunks' numbers are summed.
+        self.usage: Usage | None = None
+        self.reasoning: Reasoning | None = None
+        self.finish_reason: FinishReason | None = None
+        self._model: str | None = None
+        self._native: Json | None = None
+
+    @property
+    def content(self) -> str:
+        """The text so far."""
+        return "".join(self._text)
+
+    @property
+    def refusal(self) -> str | None:
+        """The refusal so far, or None."""
+        return "".join(self._refusal) if self._refusal else None
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls so far, with the arguments that have arrived."""
+        return tuple(entry.finished() for entry in self._calls)
+
+    def add(self, chunk: Chunk) -> Chunk:
+        """Take *chunk* in; return it with its calls' final ids."""
+        if chunk.content:
+            self._text.append(chunk.content)
+        if chunk.refusal:
+            self._refusal.append(chunk.refusal)
+        if chunk.reasoning:
+            old = self.reasoning
+            self.reasoning = chunk.reasoning if old is None else old + chunk.reasoning
+        if chunk.usage is not None:
+            old_usage = self.usage
+            self.usage = chunk.usage if old_usage is None else old_usage + chunk.usage
+        if chunk.finish_reason is not None:
+            self.finish_reason = chunk.finish_reason
+        if chunk.model is not None:
+            self._model = chunk.model
+        if chunk.native is not None:
+            self._native = chunk.native
+        if chunk.tool_call_named or chunk.tool_call_arguments or chunk.tool_call:
+            return self._add_call(chunk)
+        return chunk
+
+    def _add_call(self, chunk: Chunk) -> Chunk:
+        named, delta, call = (
+            chunk.tool_call_named,
+            chunk.tool_call_arguments,
+            chunk.tool_call,
+        )
+        if named is not None:
+            named = self._open(named).call
+        if delta is not None:
+            entry = self._find(delta.id) or self._open(ToolCall(delta.id, delta.name))
+            if delta.mode == "replace":
+                entry.pieces.clear()
+            entry.pieces.append(delta.arguments)
+            delta = replace(delta, id=entry.call.id, name=entry.call.name)
+        if call is not None:
+            entry = self._find(call.id) or self._open(call)
+            call = entry.call = replace(call, id=entry.call.id)
+            entry.done = True
+        return replace(
+            chunk, tool_call_named=named, tool_call_arguments=delta, tool_call=call
+        )
+
+    def _find(self, raw: str) -> _Call | None:
+        """Return the open call that *raw* speaks of; an empty id means the last."""
+        for entry in reversed(self._calls):
+            if not entry.done and raw in ("", entry.raw, entry.call.id):
+                return entry
+        return None
+
+    def _open(self, call: ToolCall) -> _Call:
+        given = call.id
+        if not given or given in self._taken:
+            n = len(self._calls) + 1
+            while f"call_{n}" in self._taken:
+                n += 1
+            call = replace(call, id=f"call_{n}")
+        self._taken.add(call.id)
+        entry = _Call(given, call)
+        self._calls.append(entry)
+        return entry
+
+    def response(self) -> Response:
+        """Return what the chunks so far amount to."""
+        calls = self.tool_calls
+        finish: FinishReason = "tool_calls" if calls else "stop"
+        return Response(
+            self.content,
+            calls,
+            finish_reason=self.finish_reason or finish,
+            refusal=self.refusal,
+            reasoning=self.reasoning,
+            usage=self.usage or _NOTHING,
+            model=self._model,
+            native=self._native,
+        )
+
+
+def join(chunks: Iterable[Chunk]) -> Response:
+    """Put *chunks* together.
+
+    The last finish reason, model and native items win; text, refusal, reasoning and
+    usage add up. Without a finish reason it is "tool_calls" when there are calls,
+    else "stop".
+
+    >>> join([Chunk("Hel"), Chunk("lo.", finish_reason="stop")]).content
+    'Hello.'
+    """
+    collector = Collector()
+    for chunk in chunks:
+        collector.add(chunk)
+    return collector.response()
+
+
+def split(response: Response) -> list[Chunk]:
+    """Return chunks that ``join`` would put together to *response*.
+
+    What the model thought comes first, then the text, then the calls; usage and the
+    finish reason come last, beside the text where there are no calls. ``extra`` has
+    no place in a chunk and is lost.
+    """
+    chunks: list[Chunk] = []
+    last = Chunk(
+        finish_reason=response.finish_reason,
+        usage=response.usage if response.usage else None,
+        model=response.model,
+        native=response.native,
+    )
+    if response.refusal is not None or response.reasoning is not None:
+        chunks.append(Chunk(refusal=response.refusal, reasoning=response.reasoning))
+    if response.content and response.tool_calls:
+        chunks.append(Chunk(response.content))
+    elif response.content:
+        last = replace(last, content=response.content)
+    for call in response.tool_calls:
+        delta = ToolCallDelta(call.id, call.name, call.arguments, mode="replace")
+        named = replace(call, arguments="")
+        chunks.append(
+            Chunk(tool_call_named=named, tool_call_arguments=delta, tool_call=call)
+        )
+    return [*chunks, last]
