@@ -1,0 +1,236 @@
+"""Models for tests: one that answers from a script, and what to write it with.
+
+A prompt is tested by giving it a context whose model says what the test needs::
+
+    model = ScriptedModel(calls(("add", {"a": 1, "b": 2})), "The sum is 3.")
+    answer = prompt({}, model.context())
+    assert [m.role for m in model.requests[1].messages][-1] == "tool"
+
+Nothing here is imported by the rest of the package.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    List,
+    Literal,
+    Optional,
+    Set,
+    Tuple,
+    Union,
+)
+
+from .callback import Bound, bind
+from .context import Context
+from .message import ToolCall
+from .response import Chunk, FinishReason, Response, join, split
+from .usage import Usage
+
+if TYPE_CHECKING:
+    from .request import Request
+
+__all__ = ["Mode", "Reply", "ScriptedModel", "calls", "pieces"]
+
+Mode = Literal["both", "execute", "stream"]
+# What a model may be told to answer. Chunks may have an exception among them, which
+# is raised when its turn comes; a function gets the request (and ``ctx``, if it has
+# such a parameter) and returns any of the others, or is a generator of chunks.
+Reply = Union[
+    str,
+    Response,
+    Iterable[Union[Chunk, BaseException]],
+    BaseException,
+    Callable[..., Any],
+]
+
+_MODES = ("both", "execute", "stream")
+_USAGE = Usage.of(input=10, output=5)
+
+
+class ScriptedModel:
+    """A model that gives the replies it was made with, in turn; the last for good.
+
+    Each reply works for a blocking call and for a streamed one. Text and responses
+    that report no usage cost *usage*. Calls without an id are numbered ``call_1``
+    and so on, through the model's whole life. Chunks are handed on as they are.
+
+    One model may serve several threads.
+    """
+
+    def __init__(
+        self, *replies: Reply, mode: Mode = "both", usage: Usage = _USAGE
+    ) -> None:
+        if not replies:
+            raise TypeError("a ScriptedModel needs at least one reply")
+        if mode not in _MODES:
+            raise ValueError(f"mode is one of {_MODES}, not {mode!r}")
+        self.mode = mode
+        # Every request it was sent, in order.
+        self.requests: List[Request] = []
+        self._replies = [_reply(reply) for reply in replies]
+        self._usage = usage
+        self._lock = threading.Lock()
+        self._numbered = 0
+        self._ids: Set[str] = set()
+
+    @property
+    def calls(self) -> int:
+        """How often it was asked."""
+        return len(self.requests)
+
+    def context(self, **fields: Any) -> Context:
+        """Return a Context that asks this model; *fields* are the Context's."""
+        if self.mode != "stream":
+            fields.setdefault("execute", self.execute)
+        if self.mode != "execute":
+            fields.setdefault("stream", self.stream)
+        return Context(**fields)
+
+    def execute(self, request: Request, ctx: Any = None) -> Response:
+        """Answer *request* whole."""
+        reply = self._next(request, ctx)
+        if isinstance(reply, Response):
+            return reply
+        return join(_raising(reply))
+
+    def stream(
+        self, request: Request, ctx: Any = None
+    ) -> Generator[Chunk, None, Optional[Response]]:
+        """Answer *request* in chunks.
+
+        The generator's return value is that of the reply, when that is a generator.
+        """
+        reply = self._next(request, ctx)
+        if isinstance(reply, Response):
+            yield from split(reply)
+            return None
+        done = yield from _raising(reply)
+        return done
+
+    def _next(
+        self, request: Request, ctx: Any
+    ) -> Response | Iterable[Chunk | BaseException]:
+        with self._lock:
+            reply = self._replies[min(len(self.requests), len(self._replies) - 1)]
+            self.requests.append(request)
+        # Outside the lock: a function may wait for another call of this model.
+        made = _reply(reply(request, {"ctx": ctx})) if callable(reply) else reply
+        if isinstance(made, BaseException):
+            raise made
+        if isinstance(made, str):
+            return Response(made, usage=self._usage)
+        if isinstance(made, Response):
+            return self._complete(made)
+        if callable(made):
+            raise TypeError(f"a reply function returned a function: {made!r:.80}")
+        return made
+
+    def _complete(self, response: Response) -> Response:
+        """Fill in usage and the ids of calls."""
+        with self._lock:
+            self._ids.update(call.id for call in response.tool_calls if call.id)
+            made = tuple(
+                call if call.id else replace(call, id=self._new_id())
+                for call in response.tool_calls
+            )
+        usage = response.usage or self._usage
+        return replace(response, tool_calls=made, usage=usage)
+
+    def _new_id(self) -> str:
+        while True:
+            self._numbered += 1
+            made = f"call_{self._numbered}"
+            if made not in self._ids:
+                return made
+
+
+def calls(
+    *pairs: Union[Tuple[str, Any], Tuple[str, Any, str]],
+    text: str = "",
+    finish: FinishReason = "tool_calls",
+) -> Response:
+    """Return a response that calls tools.
+
+    A pair is a tool's name and its arguments: a value, or the JSON text itself, which
+    may be broken. A third item is the call's id; ``ScriptedModel`` fills in what is
+    missing.
+
+    >>> calls(("add", {"a": 1})).tool_calls[0].arguments
+    '{"a": 1}'
+    >>> calls(("add", '{"a": ', "c9")).tool_calls[0]
+    ToolCall(id='c9', name='add', arguments='{"a": ', descriptor=None)
+    """
+    made = []
+    for name, arguments, *given in pairs:
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        made.append(ToolCall(given[0] if given else "", name, arguments=arguments))
+    return Response(text, tuple(made), finish_reason=finish)
+
+
+def pieces(
+    *texts: str, finish: FinishReason | None = "stop", usage: Usage | None = None
+) -> list[Chunk]:
+    """Return chunks of text, and a last one with the finish reason and the usage.
+
+    With *finish* and *usage* None there is no last one: a stream that was cut.
+
+    >>> [chunk.content for chunk in pieces("he", "llo")]
+    ['he', 'llo', None]
+    """
+    made = [Chunk(text) for text in texts]
+    if finish is not None or usage is not None:
+        made.append(Chunk(finish_reason=finish, usage=usage))
+    return made
+
+
+_Ready = Union[
+    str, Response, BaseException, Iterable[Union[Chunk, BaseException]], Bound
+]
+
+
+def _reply(reply: object) -> _Ready:
+    """Check *reply*; functions are bound to what their parameters ask for."""
+    if isinstance(reply, (str, Response, BaseException)):
+        return reply
+    if isinstance(reply, (list, tuple)):
+        for item in reply:
+            if not isinstance(item, (Chunk, BaseException)):
+                raise TypeError(
+                    f"a list of chunks holds Chunk values and exceptions, "
+                    f"not {item!r:.80}"
+                )
+        return tuple(reply)
+    if isinstance(reply, Iterator):
+        return reply
+    if callable(reply):
+        return bind(reply, "reply")
+    raise TypeError(
+        "a reply is a str, a Response, a list of Chunk, an exception or a function "
+        f"that returns one of them, not {reply!r:.80}"
+    )
+
+
+def _raising(
+    chunks: Iterable[Chunk | BaseException],
+) -> Generator[Chunk, None, Optional[Response]]:
+    """Hand on *chunks*; raise what is an exception; return what they return."""
+    source = iter(chunks)
+    while True:
+        try:
+            item = next(source)
+        except StopIteration as end:
+            done: Optional[Response] = end.value
+            return done
+        if isinstance(item, BaseException):
+            raise item
+        yield item

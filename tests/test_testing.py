@@ -1,0 +1,167 @@
+"""The models for tests."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from aeye.context import Context
+from aeye.response import Chunk, Response, join
+from aeye.testing import ScriptedModel, calls, pieces
+from aeye.usage import Usage
+
+COST = Usage.of(input=10, output=5)
+
+
+def test_replies_in_turn_and_the_last_for_good() -> None:
+    """Replies are used in order; the last one answers every further request."""
+    model = ScriptedModel("one", "two")
+
+    said = [model.execute(n).content for n in "abc"]
+
+    assert (said, model.requests, model.calls) == (
+        ["one", "two", "two"],
+        ["a", "b", "c"],
+        3,
+    )
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "hello",
+        Response("hello", usage=COST),
+        pieces("hel", "lo", usage=COST),
+        tuple(pieces("hel", "lo", usage=COST)),
+        lambda request: "hello",
+        lambda request, ctx: iter(pieces("hel", "lo", usage=COST)),
+    ],
+)
+def test_every_kind_of_reply_works_both_ways(reply: object) -> None:
+    """A blocking and a streamed call give the same response for every kind."""
+    model = ScriptedModel(reply)
+
+    whole, streamed = model.execute("r"), join(model.stream("r"))
+
+    assert whole == streamed == Response("hello", usage=COST)
+
+
+def test_exceptions_are_raised() -> None:
+    """An exception is raised, as a reply, from a function and among chunks."""
+    model = ScriptedModel(
+        KeyError("a"),
+        lambda request: KeyError("b"),
+        [Chunk("text"), KeyError("c")],
+    )
+    arrived = []
+
+    with pytest.raises(KeyError, match="a"):
+        model.execute("r")
+    with pytest.raises(KeyError, match="b"):
+        next(model.stream("r"))
+    with pytest.raises(KeyError, match="c"):
+        for chunk in model.stream("r"):
+            arrived.append(chunk)
+    assert arrived == [Chunk("text")]
+
+
+def test_generator_replies_are_read_lazily_and_may_return_a_response() -> None:
+    """A generator is advanced as its chunks are read; its return value passes on."""
+    seen = []
+
+    def reply(request: object):  # type: ignore[no-untyped-def]  # a generator of anything
+        seen.append(request)
+        yield Chunk("a")
+        seen.append("after")
+        return Response("whole")
+
+    stream = ScriptedModel(reply).stream("r")
+    first = next(stream)
+    before = list(seen)
+    with pytest.raises(StopIteration) as end:
+        next(stream)
+
+    assert (first, before, seen, end.value.value) == (
+        Chunk("a"),
+        ["r"],
+        ["r", "after"],
+        Response("whole"),
+    )
+
+
+def test_call_ids_are_unique_over_the_life_of_the_model() -> None:
+    """Ids that are not given are numbered, and skip those that are."""
+    model = ScriptedModel(
+        calls(("a", {}), ("b", {"x": 1}, "call_2"), ("c", "{"), text="hm"),
+        calls(("a", {})),
+    )
+
+    found = [model.execute("r") for _ in range(3)]
+
+    assert [[c.id for c in r.tool_calls] for r in found] == [
+        ["call_1", "call_2", "call_3"],
+        ["call_4"],
+        ["call_5"],
+    ]
+    assert (found[0].content, found[0].usage) == ("hm", COST)
+
+
+def test_mode_decides_what_the_context_has() -> None:
+    """A model of one mode gives a context that can do no other."""
+    has = {}
+    for mode in ("both", "execute", "stream"):
+        ctx = ScriptedModel("x", mode=mode).context(max_output_tokens=7)
+        has[mode] = (ctx.execute is not None, ctx.stream is not None)
+        assert isinstance(ctx, Context)
+        assert ctx.max_output_tokens == 7
+
+    assert has == {
+        "both": (True, True),
+        "execute": (True, False),
+        "stream": (False, True),
+    }
+
+
+def test_pieces_without_an_end() -> None:
+    """With neither finish nor usage the stream has no last chunk."""
+    assert pieces("a", finish=None) == [Chunk("a")]
+
+
+def test_bad_scripts_are_refused_at_the_door() -> None:
+    """What is no reply is a TypeError that says what a reply is."""
+
+    async def later(request: object) -> str:
+        return "x"
+
+    with pytest.raises(TypeError, match="at least one reply"):
+        ScriptedModel()
+    with pytest.raises(TypeError, match="a reply is a str"):
+        ScriptedModel(3)
+    with pytest.raises(TypeError, match="holds Chunk values"):
+        ScriptedModel(["text"])
+    with pytest.raises(TypeError, match="async def"):
+        ScriptedModel(later)
+    with pytest.raises(ValueError, match="mode is one of"):
+        ScriptedModel("x", mode="neither")
+    with pytest.raises(TypeError, match="returned a function"):
+        ScriptedModel(lambda request: lambda r: "x").execute("r")
+
+
+def test_several_threads() -> None:
+    """Each request of several threads gets a reply of its own."""
+    model = ScriptedModel(*(str(n) for n in range(40)))
+    gate = threading.Barrier(4)
+    said = []
+
+    def ask() -> None:
+        gate.wait(10)
+        said.extend(model.execute("r").content for _ in range(10))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+
+    assert sorted(said, key=int) == [str(n) for n in range(40)]
