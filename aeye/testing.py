@@ -1,4 +1,4 @@
-"""Models for tests: one that answers from a script, and what to write it with.
+"""Models for tests: scripted ones, and servers and transports that pretend.
 
 A prompt is tested by giving it a context whose model says what the test needs::
 
@@ -33,12 +33,13 @@ from .callback import Bound, bind
 from .context import Context
 from .message import ToolCall
 from .response import Chunk, FinishReason, Response, join, split
+from .testing_server import LocalServer
 from .usage import Usage
 
 if TYPE_CHECKING:
     from .request import Request
 
-__all__ = ["Mode", "Reply", "ScriptedModel", "calls", "pieces"]
+__all__ = ["LocalServer", "Mode", "Reply", "ScriptedModel", "calls", "pieces"]
 
 Mode = Literal["both", "execute", "stream"]
 # What a model may be told to answer. Chunks may have an exception among them, which
