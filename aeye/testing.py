@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -23,6 +23,7 @@ from typing import (
     Iterator,
     List,
     Literal,
+    Mapping,
     Optional,
     Set,
     Tuple,
@@ -39,7 +40,17 @@ from .usage import Usage
 if TYPE_CHECKING:
     from .request import Request
 
-__all__ = ["LocalServer", "Mode", "Reply", "ScriptedModel", "calls", "pieces"]
+__all__ = [
+    "LocalServer",
+    "Mode",
+    "Recorded",
+    "ReplayTransport",
+    "Reply",
+    "ScriptedModel",
+    "Sent",
+    "calls",
+    "pieces",
+]
 
 Mode = Literal["both", "execute", "stream"]
 # What a model may be told to answer. Chunks may have an exception among them, which
@@ -152,6 +163,103 @@ class ScriptedModel:
             made = f"call_{self._numbered}"
             if made not in self._ids:
                 return made
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """An HTTP answer to be played back."""
+
+    # One piece, or the pieces in which it arrives.
+    body: Union[bytes, Tuple[bytes, ...]] = b""
+    status: int = 200
+    # Names in lower case.
+    headers: Mapping[str, str] = field(default_factory=dict)
+    # Raised when the body has been read: a connection that broke.
+    error: Optional[BaseException] = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request that a ``ReplayTransport`` was given."""
+
+    url: str
+    # A key is among them.
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body's value."""
+        return json.loads(self.body)
+
+
+class ReplayTransport:
+    """A transport that answers with what was recorded, in turn; the last for good.
+
+    An answer is a body, a ``Recorded``, or an exception that is raised instead. It
+    stands where an ``HttpTransport`` would.
+
+    >>> transport = ReplayTransport(b'{"ok": true}')
+    >>> list(transport.open("https://example.com", {}, b"[1]")), transport.sent[0].json
+    ([b'{"ok": true}'], [1])
+    """
+
+    def __init__(self, *answers: Union[bytes, Recorded, BaseException]) -> None:
+        if not answers:
+            raise TypeError("a ReplayTransport needs at least one answer")
+        for answer in answers:
+            if not isinstance(answer, (bytes, Recorded, BaseException)):
+                raise TypeError(
+                    "an answer is bytes, a Recorded or an exception, "
+                    f"not {answer!r:.80}"
+                )
+        # Every request it was given, in order.
+        self.sent: List[Sent] = []
+        self._answers = answers
+        self._replies: List[_Replay] = []
+        self._lock = threading.Lock()
+
+    @property
+    def unclosed(self) -> int:
+        """How many answers have been opened and not closed."""
+        return sum(not reply.closed for reply in self._replies)
+
+    def open(
+        self, url: str, headers: Mapping[str, str], body: bytes, signal: Any = None
+    ) -> _Replay:
+        """Record the request and return the answer, or raise it."""
+        with self._lock:
+            answer = self._answers[min(len(self.sent), len(self._answers) - 1)]
+            self.sent.append(Sent(url, dict(headers), body))
+            if isinstance(answer, BaseException):
+                raise answer
+            reply = _Replay(Recorded(answer) if isinstance(answer, bytes) else answer)
+            self._replies.append(reply)
+        return reply
+
+    def close(self) -> None:
+        """Do nothing: there are no connections."""
+
+
+class _Replay:
+    """The reply that plays a ``Recorded``."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        body = recorded.body
+        self.status = recorded.status
+        self.headers: Mapping[str, str] = dict(recorded.headers)
+        self.closed = False
+        self._pieces = (body,) if isinstance(body, bytes) else body
+        self._error = recorded.error
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from (piece for piece in self._pieces if piece)
+        if self._error is not None:
+            raise self._error
+
+    def close(self, drain: float = 0.0) -> None:
+        """Remember that this was called."""
+        self.closed = True
 
 
 def calls(

@@ -8,7 +8,7 @@ import pytest
 
 from aeye.context import Context
 from aeye.response import Chunk, Response, join
-from aeye.testing import ScriptedModel, calls, pieces
+from aeye.testing import Recorded, ReplayTransport, ScriptedModel, Sent, calls, pieces
 from aeye.usage import Usage
 
 COST = Usage.of(input=10, output=5)
@@ -165,3 +165,69 @@ def test_several_threads() -> None:
         thread.join(10)
 
     assert sorted(said, key=int) == [str(n) for n in range(40)]
+
+
+def test_recorded_answers_are_played_in_turn() -> None:
+    """Each request is recorded and answered with the next answer; the last repeats."""
+    transport = ReplayTransport(
+        Recorded((b"a", b"", b"b"), status=429, headers={"retry-after": "1"}),
+        ConnectionError("down"),
+        b"ok",
+    )
+
+    first = transport.open("u", {"x": "1"}, b'{"n": 1}')
+    with pytest.raises(ConnectionError, match="down"):
+        transport.open("u", {}, b"")
+    last = [list(transport.open("v", {}, b"")) for _ in range(2)]
+
+    assert (first.status, first.headers, list(first), last) == (
+        429,
+        {"retry-after": "1"},
+        [b"a", b"b"],
+        [[b"ok"], [b"ok"]],
+    )
+    assert transport.sent == [
+        Sent("u", {"x": "1"}, b'{"n": 1}'),
+        Sent("u", {}, b""),
+        Sent("v", {}, b""),
+        Sent("v", {}, b""),
+    ]
+    assert transport.sent[0].json == {"n": 1}
+
+
+def test_a_body_that_breaks_off() -> None:
+    """The error of a recording comes after its body."""
+    reply = ReplayTransport(Recorded(b"a", error=ConnectionError("cut"))).open(
+        "", {}, b""
+    )
+    body = iter(reply)
+
+    assert next(body) == b"a"
+    with pytest.raises(ConnectionError, match="cut"):
+        next(body)
+
+
+def test_replies_that_were_not_closed_are_counted() -> None:
+    """A test can see whether every answer was let go of."""
+    transport = ReplayTransport(b"")
+    replies = [transport.open("", {}, b"") for _ in range(2)]
+
+    replies[0].close(drain=0.2)
+    before = transport.unclosed
+    replies[1].close()
+    transport.close()
+
+    assert (before, transport.unclosed) == (1, 0)
+
+
+def test_a_recorded_request_does_not_show_its_headers() -> None:
+    """A key is in the headers, and must not end up in a log."""
+    assert "secret" not in repr(Sent("u", {"authorization": "secret"}, b""))
+
+
+def test_bad_recordings_are_refused_at_the_door() -> None:
+    """What is no answer is a TypeError that says what is."""
+    with pytest.raises(TypeError, match="at least one answer"):
+        ReplayTransport()
+    with pytest.raises(TypeError, match="an answer is bytes"):
+        ReplayTransport("text")
