@@ -11,9 +11,9 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Iterable, Mapping
 
-from .context import Context
+from .errors import Signal
 
-__all__ = ["Bound", "bind", "is_context", "refuse_async"]
+__all__ = ["Bound", "ask", "attempt", "bind", "is_context", "refuse_async"]
 
 Bound = Callable[[Any, Mapping[str, Any]], Any]
 
@@ -48,6 +48,31 @@ def bind(fn: Callable[..., Any], what: str, names: Iterable[str] = ("ctx",)) -> 
     except (TypeError, ValueError):
         return lambda subject, by_name: fn(subject)
     return _bound(fn, what, known, parameters)
+
+
+def attempt(fn: Callable[..., Any], *args: Any) -> tuple[Any, Exception | None]:
+    """Call *fn* of the user's, which may fail without ending the run.
+
+    >>> attempt(int, "7")
+    (7, None)
+    """
+    try:
+        return fn(*args), None
+    except Exception as exc:  # noqa: BLE001  # the one broad catch: code that is not ours
+        return None, exc
+
+
+def ask(fn: Bound, subject: Any, ctx: Any) -> tuple[Any, Exception | None]:
+    """Call a parse or validate of the user's, which objects by raising or returning.
+
+    Signals pass through: they are for the run, no objection.
+    """
+    result, error = attempt(fn, subject, {"ctx": ctx})
+    if isinstance(error, Signal):
+        raise error
+    if isinstance(result, Exception):
+        return None, result
+    return result, error
 
 
 def _bound(
@@ -103,7 +128,8 @@ def is_context(annotation: object) -> bool:
     """Whether *annotation* names ``Context``, as a class or in text."""
     if isinstance(annotation, str):
         return annotation.rpartition(".")[2].strip("'\"") == "Context"
-    return annotation is Context
+    # The class lives in a module that needs this one, and so is known by its mark.
+    return getattr(annotation, "is_aeye_context", False) is True
 
 
 def _is_context(p: inspect.Parameter) -> bool:

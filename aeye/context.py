@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple
+from typing import Any, Callable, ClassVar, Dict, Iterable, Mapping, Optional, Tuple
 
+from .callback import Bound, bind
 from .message import Message
 
 __all__ = ["Abort", "Context", "Result"]
@@ -111,6 +112,8 @@ class Context:
     edit away from one of ours is refused, since it is most likely a slip.
     """
 
+    is_aeye_context: ClassVar[bool] = True
+
     # Tuples of Message; a list is taken. Seen by the model after the system message.
     messages: Tuple[Message, ...]
     # ``execute(request, ctx) -> Response`` and ``stream(request, ctx) -> chunks``
@@ -163,14 +166,12 @@ class Context:
         given["metadata"] = dict(metadata or {})
         for name in app:
             _check_name(name)
-        for name in _FUNCTIONS:
-            if given[name] is not None and not callable(given[name]):
-                raise TypeError(f"{name} is a function, not {given[name]!r:.80}")
         for name in _COUNTS:
             _check_count(name, given[name])
         if signal is not None and not callable(getattr(signal, "is_set", None)):
             raise TypeError(f"signal has is_set(); {signal!r:.80} has not")
         self.__dict__.update(given, **app)
+        self.__dict__[_CALLS] = _bind_all(given)
 
     @classmethod
     def of(cls, value: Context | Mapping[str, Any] | None) -> Context:
@@ -192,7 +193,14 @@ class Context:
             changes["messages"] = _messages(changes["messages"])
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__, **changes)
+        if not _FUNCTIONS.keys().isdisjoint(changes):
+            copy.__dict__[_CALLS] = _bind_all(copy.__dict__)
         return copy
+
+    def bound(self, name: str) -> Bound | None:
+        """Return the function *name* of this context, ready to be called, or None."""
+        found: Dict[str, Bound] = self.__dict__[_CALLS]
+        return found.get(name)
 
     def close(self) -> None:
         """Close idle connections to the model, if this context has any.
@@ -202,6 +210,13 @@ class Context:
         closing = self.__dict__.get(_CLOSE)
         if closing is not None:
             closing()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != _CALLS}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__[_CALLS] = _bind_all(state)
 
     def __enter__(self) -> Context:
         return self
@@ -233,12 +248,19 @@ class Context:
             elif name in _PLAIN and value not in (None, False):
                 said.append(f"{name}={value!r}")
             elif name not in _NAMES or (name in _FUNCTIONS and value is not None):
-                said += [] if name == _CLOSE else [f"{name}=…"]
+                said += [] if name in (_CLOSE, _CALLS) else [f"{name}=…"]
         return f"Context({', '.join(said)})"
 
 
 _CLOSE = "_close"
-_FUNCTIONS = ("execute", "stream", "prepare", "estimate_usage")
+_CALLS = "_calls"
+# Our functions, and what each may ask for by name.
+_FUNCTIONS: Dict[str, Tuple[str, ...]] = {
+    "execute": ("ctx", "metadata", "signal"),
+    "stream": ("ctx", "metadata", "signal"),
+    "prepare": ("ctx", "metadata", "signal"),
+    "estimate_usage": (),
+}
 _COUNTS = (
     "max_output_tokens",
     "context_window",
@@ -247,7 +269,15 @@ _COUNTS = (
     "tool_retries",
 )
 _PLAIN = frozenset(_COUNTS) | {"user_turn", "strict_history", "tool_call_id"}
-_NAMES = frozenset(Context.__annotations__)
+_NAMES = frozenset(Context.__annotations__) - {"is_aeye_context"}
+
+
+def _bind_all(given: Mapping[str, Any]) -> Dict[str, Bound]:
+    return {
+        name: bind(given[name], name, names)
+        for name, names in _FUNCTIONS.items()
+        if given[name] is not None
+    }
 
 
 def _messages(messages: Iterable[Message]) -> tuple[Message, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Dict, Literal, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Literal, Mapping, Optional, Sequence, Tuple, Union
 
 from .message import Json, Message
 from .schema import Schema
@@ -116,6 +116,12 @@ class Request:
         """The text of the leading system message; empty when there is none."""
         first = self.messages[0] if self.messages else None
         return first.text if first is not None and first.role == "system" else ""
+
+    def with_messages(self, messages: Sequence[Message]) -> Request:
+        """Return a copy with *messages*, quicker than ``dataclasses.replace``."""
+        copy = object.__new__(Request)
+        copy.__dict__.update(self.__dict__, messages=tuple(messages))
+        return copy
 
     def with_config(self, config: Mapping[str, Any]) -> Request:
         """Return a copy with the fields of *config* set.

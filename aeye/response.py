@@ -156,6 +156,18 @@ class Collector:
         """The calls so far, with the arguments that have arrived."""
         return tuple(entry.finished() for entry in self._calls)
 
+    @property
+    def complete_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that were said to be complete."""
+        return tuple(entry.call for entry in self._calls if entry.done)
+
+    def pieces(self, call_id: str) -> list[str]:
+        """Return the live list of argument pieces of a call, in order of arrival."""
+        for entry in reversed(self._calls):
+            if entry.call.id == call_id:
+                return entry.pieces
+        return []
+
     def add(self, chunk: Chunk) -> Chunk:
         """Take *chunk* in; return it with its calls' final ids."""
         if chunk.content:
@@ -189,7 +201,7 @@ class Collector:
         if delta is not None:
             entry = self._find(delta.id) or self._open(ToolCall(delta.id, delta.name))
             if delta.mode == "replace":
-                entry.pieces.clear()
+                entry.pieces = []  # anew: an event may still hold the old list
             entry.pieces.append(delta.arguments)
             delta = replace(delta, id=entry.call.id, name=entry.call.name)
         if call is not None:

@@ -1,0 +1,654 @@
+"""Run the calls of one turn, inline or on workers; what happens comes out as events.
+
+Only the caller's thread yields. Workers run tools, the interceptor and the result
+presenter, and put what came of it on a queue; replies are kept by the call's place,
+so that messages are in call order whatever finishes first. Nothing here knows of
+the model or of the run's limits.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import json
+import queue
+import threading
+import time
+from collections.abc import Generator as GeneratorABC
+from dataclasses import dataclass
+from enum import Enum
+from typing import (
+    Any,
+    Callable,
+    Generator,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    cast,
+)
+
+from .callback import Bound, attempt
+from .context import Abort, Context
+from .errors import (
+    PromptSuspend,
+    ToolInterrupt,
+    ToolNotFoundError,
+)
+from .event import (
+    Event,
+    ToolArgRepairAttemptEvent,
+    ToolErrorEvent,
+    ToolInterruptEvent,
+    ToolOutputEvent,
+    ToolProgressEvent,
+    ToolStartEvent,
+    ToolSuspendEvent,
+)
+from .message import Message, Part, ToolCall
+from .request import Request
+from .tools import RepairAttempt, Tool
+
+__all__ = [
+    "Batch",
+    "Call",
+    "Execution",
+    "Setup",
+    "ToolResult",
+    "Workers",
+    "to_content",
+]
+
+Execution = Literal["sequential", "parallel", "immediate"]
+Status = Literal[
+    "waiting",
+    "running",
+    "success",
+    "invalid",
+    "error",
+    "interrupted",
+    "suspended",
+    "not_run",
+]
+Events = Generator[Event, None, None]
+
+# What the model reads where a call was not run.
+NOT_RUN = {
+    "invalid": "[not run: another call in this batch was invalid; call it again]",
+    "stopped": "[not run: the batch was stopped; call it again]",
+    "one": "[not run: one tool at a time; call it again]",
+    "withdrawn": "[not run: the tools were withdrawn]",
+    "limit": "[not run: turn limit]",
+    "cancelled": "[not run: cancelled]",
+    "aborted": "[aborted: the run was aborted before this call was run]",
+}
+INTERRUPTED = "[interrupted]"
+NO_RESULT = "[no result]"
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What ``on_tool_result`` is asked about."""
+
+    tool: Tool[Any]
+    tool_call_id: str
+    result: Any
+    args: Any
+    request: Request
+
+
+@dataclass
+class Call:
+    """One call of a batch: what is known of it so far."""
+
+    call: ToolCall
+    tool: Optional[Tool[Any]]
+    status: Status = "waiting"
+    args: Any = None
+    parsed: bool = False
+    started: bool = False
+    result: Any = None
+    has_result: bool = False
+    to_model: Any = None
+    # The content of the reply, once it is settled.
+    reply: Union[str, Tuple[Part, ...]] = ""
+    error: Optional[Exception] = None
+    # When a running call is given up, on the clock of ``time.monotonic``.
+    deadline: Optional[float] = None
+    # The worker that runs it.
+    thread: Optional[threading.Thread] = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more will happen to the call."""
+        return self.status not in ("waiting", "running")
+
+    def settle(self, status: Status, reply: Any) -> None:
+        """Say what became of the call and what the model reads."""
+        self.status = status
+        self.reply = reply
+
+
+class Workers:
+    """Daemon threads, made when first needed and ended with the run.
+
+    They are no ``ThreadPoolExecutor`` because that one's threads hold up the exit of
+    the interpreter while a tool hangs.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Optional[Callable[[], object]]] = (
+            queue.SimpleQueue()
+        )
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._threads: List[threading.Thread] = []
+
+    def submit(self, job: Callable[[], object]) -> None:
+        """Run *job* on a thread that is free, or on a new one."""
+        with self._lock:
+            free = self._idle > 0
+            if free:
+                self._idle -= 1
+        if not free:
+            thread = threading.Thread(target=self._work, name="aeye-tool", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._jobs.put(job)
+
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                return
+            job()
+            del job  # do not keep a call's values alive while idle
+            with self._lock:
+                self._idle += 1
+
+    def abandon(self, thread: threading.Thread) -> None:
+        """Do not wait for *thread*: it ends when its job does."""
+        if thread in self._threads:
+            self._threads.remove(thread)
+            self._jobs.put(None)
+
+    def close(self, *, wait: bool) -> None:
+        """End the threads as they become free; *wait* until they are gone."""
+        threads, self._threads = self._threads, []
+        for _ in threads:
+            self._jobs.put(None)
+        ours = threading.current_thread()
+        for thread in threads:
+            if wait and thread is not ours:
+                thread.join()
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all batches of a run share."""
+
+    tools: Mapping[str, Tool[Any]]
+    ctx: Context
+    abort: Abort
+    workers: Workers
+    mode: Execution = "immediate"
+    concurrency: int = 32
+    intercept: Optional[Bound] = None
+    # One presenter for all tools, or one by tool name.
+    present: Union[Bound, Mapping[str, Bound], None] = None
+    truncate: Callable[[str], str] = str
+    # Asked in the caller's thread when a call is about to start; an answer other
+    # than None replaces the run of the tool.
+    before: Callable[[Call], Any] = lambda call: None
+    # Told in the caller's thread when a call's outcome is known.
+    after: Callable[[Call], Any] = lambda call: None
+    # Hands a job to whatever runs it; None: the workers.
+    start: Optional[Callable[[Callable[[], object]], object]] = None
+
+
+class Batch:
+    """The calls of one turn.
+
+    ``add`` them as they become complete; in immediate mode ``tick`` starts what may
+    start while the answer still streams. ``finish`` runs the rest and returns when
+    every started call has been reported; ``replies`` are then the tool messages.
+    """
+
+    def __init__(self, setup: Setup, request: Request) -> None:
+        self.calls: List[Call] = []
+        self._setup = setup
+        self._request = request
+        self._outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._running = 0
+        # Why nothing more may start: a key of NOT_RUN.
+        self._halt: Optional[str] = None
+        self._ripe = 0
+
+    @property
+    def started(self) -> bool:
+        """Whether any tool has been started."""
+        return any(call.started for call in self.calls)
+
+    def foresee(self, name: str) -> None:
+        """Hear that a call to *name* is on its way."""
+        if name not in self._setup.tools:
+            self._halt = self._halt or "invalid"
+
+    def complete(self, calls: Sequence[ToolCall]) -> None:
+        """Take in all *calls* of the finished answer, in their order."""
+        known = {made.call.id: made for made in self.calls}
+        self.calls = []
+        for call in calls:
+            made = known.get(call.id)
+            if made is None:
+                self.add(call)
+            else:
+                self.calls.append(made)
+
+    def add(self, call: ToolCall) -> Call:
+        """Take in a complete call; nothing is started yet."""
+        tool = self._setup.tools.get(call.name)
+        made = Call(call, tool)
+        self.calls.append(made)
+        if tool is None:
+            names = ", ".join(sorted(self._setup.tools)) or "none"
+            text = f"Tool not found: {call.name}. The tools are: {names}"
+            made.error = ToolNotFoundError(text, tool=call.name)
+            made.reply = text
+            self._halt = self._halt or "invalid"
+        elif not any(offer.name == call.name for offer in self._request.tools):
+            made.settle("not_run", NOT_RUN["withdrawn"])
+        elif self._request.tools_one_at_a_time and len(self.calls) > 1:
+            made.settle("not_run", NOT_RUN["one"])
+        return made
+
+    def tick(self) -> Events:
+        """Start what was complete before the chunk just read, report what is done."""
+        ready, self._ripe = self._ripe, len(self.calls)
+        for call in self.calls[:ready]:
+            if self._may_start_early(call):
+                yield from self._launch(call)
+        while not self._outcomes.empty():
+            yield from self._take(self._outcomes.get())
+
+    def _may_start_early(self, call: Call) -> bool:
+        tool = call.tool
+        return (
+            call.status == "waiting"
+            and tool is not None
+            and self._halt is None
+            and not tool.inline
+            and tool.approval is None
+            and self._running < self._setup.concurrency
+            and not self._setup.abort.is_set()
+        )
+
+    def finish(self) -> Events:
+        """Run what is left, wait for what runs; every call is settled afterwards."""
+        for call in self.calls:
+            if call.tool is None:
+                yield from self._tell_error(call, "error", call.reply)
+        if self._halt is None and self._setup.mode == "sequential":
+            yield from self._in_turn()
+        elif self._halt is None:
+            yield from self._side_by_side()
+        yield from self._await_all()
+        self._leave_rest()
+
+    def stop(self, why: str) -> Events:
+        """Start nothing more, for the reason *why*; wait for what runs."""
+        self._halt = self._halt or why
+        for call in self.calls:
+            if call.tool is None and not call.settled:
+                call.settle("error", call.reply)
+        yield from self._await_all()
+        self._leave_rest()
+
+    def replies(self) -> Iterator[Tuple[Call, Message]]:
+        """Yield the tool message of every call but suspended ones, in call order."""
+        for call in self.calls:
+            if call.status != "suspended":
+                yield (
+                    call,
+                    Message(
+                        "tool",
+                        call.reply,
+                        name=call.call.name,
+                        tool_call_id=call.call.id,
+                    ),
+                )
+
+    def _in_turn(self) -> Events:
+        for call in self.calls:
+            if call.status != "waiting":
+                continue
+            if self._stopped():
+                return
+            if not (yield from self._parse(call)):
+                continue
+            yield from self._run_here_or_wait(call)
+
+    def _run_here_or_wait(self, call: Call) -> Events:
+        tool = cast(Tool[Any], call.tool)
+        if tool.timeout is None and self._setup.start is None:
+            yield from self._run_here(call)
+        else:
+            yield from self._launch(call)
+            yield from self._await_all()
+
+    def _side_by_side(self) -> Events:
+        for call in self.calls:
+            if call.status == "waiting" and not call.parsed:
+                yield from self._parse(call)
+        waiting = [call for call in self.calls if call.status == "waiting"]
+        beside = [call for call in waiting if not cast(Tool[Any], call.tool).inline]
+        if len(waiting) == 1 and self._setup.start is None:
+            beside = [c for c in beside if cast(Tool[Any], c.tool).timeout is not None]
+        here = [call for call in waiting if call not in beside]
+        while beside and not self._stopped():
+            if self._running < self._setup.concurrency:
+                yield from self._launch(beside.pop(0))
+            else:
+                yield from self._await_one()
+        for call in here:
+            if self._stopped():
+                return
+            yield from self._run_here(call)
+            while not self._outcomes.empty():
+                yield from self._take(self._outcomes.get())
+
+    def _stopped(self) -> bool:
+        if self._halt is None and self._setup.abort.is_set():
+            self._halt = "aborted"
+        return self._halt is not None
+
+    def _leave_rest(self) -> None:
+        self._stopped()
+        for call in self.calls:
+            if not call.settled:
+                call.settle("not_run", NOT_RUN[self._halt or "cancelled"])
+
+    def _parse(self, call: Call) -> Generator[Event, None, bool]:
+        """Read the arguments; on failure tell it and return False."""
+        call.parsed = True
+        tool, written = cast(Tool[Any], call.tool), call.call
+        repairs: List[RepairAttempt] = []
+        call.args, error = attempt(
+            tool.parse,
+            self._ctx(call),
+            written.arguments,
+            self._schema(call),
+            written.descriptor,
+            repairs.append,
+        )
+        for repair in repairs:
+            yield ToolArgRepairAttemptEvent(
+                self._request, tool, written.id, repair.fields, repair.success
+            )
+        if error is None:
+            return True
+        if written.arguments.strip():
+            text = f"Error parsing tool arguments: {error}, args: {written.arguments}"
+        else:
+            text = (
+                f"Error parsing tool arguments: {tool.name} was called with NO "
+                f"arguments; call it again with the required fields.\n{error}"
+            )
+        call.error = error
+        yield from self._tell_error(call, "invalid", self._setup.truncate(text))
+        return False
+
+    def _schema(self, call: Call) -> Any:
+        for offer in self._request.tools:
+            if offer.name == call.call.name:
+                return offer.parameters
+        return None
+
+    def _ctx(self, call: Call) -> Context:
+        return self._setup.ctx.replace(tool_call_id=call.call.id)
+
+    def _launch(self, call: Call) -> Events:
+        """Start *call* beside the caller."""
+        if not call.parsed and not (yield from self._parse(call)):
+            return
+        if not (yield from self._permit(call)):
+            return
+        timeout = cast(Tool[Any], call.tool).timeout
+        if timeout is not None:
+            call.deadline = time.monotonic() + timeout
+        self._running += 1
+        context = contextvars.copy_context()
+        start = self._setup.start or self._setup.workers.submit
+        start(lambda: context.run(self._work, call))
+
+    def _permit(self, call: Call) -> Generator[Event, None, bool]:
+        """Ask ``before``; unless it answers for the tool, tell that the call starts."""
+        answer, error = attempt(self._setup.before, call)
+        if answer is not None or error is not None:
+            yield from self._outcome(call, answer, error)
+            return False
+        call.status, call.started = "running", True
+        tool = cast(Tool[Any], call.tool)
+        yield ToolStartEvent(self._request, tool, call.call.id, call.args)
+        return True
+
+    def _work(self, call: Call) -> None:
+        """What a worker does: run the call, put what came of it on the queue."""
+        call.thread = threading.current_thread()
+        if call.settled:  # given up before it began
+            return
+        try:
+            result, error = attempt(self._invoke, call)
+            if error is None and isinstance(result, GeneratorABC):
+                result, error = attempt(self._drain, call, result)
+            presented = self._present(call, result, error)
+        except BaseException as exc:  # noqa: BLE001  # raised again in the caller's thread
+            self._outcomes.put((call, "fatal", exc))
+        else:
+            self._outcomes.put((call, "done", presented))
+
+    def _drain(self, call: Call, steps: Generator[Any, Any, Any]) -> Any:
+        while True:
+            try:
+                value = next(steps)
+            except StopIteration as stop:
+                return stop.value
+            self._outcomes.put((call, "progress", value))
+
+    def _run_here(self, call: Call) -> Events:
+        """Run *call* in the caller's thread; a generator's steps come out at once."""
+        if not (yield from self._permit(call)):
+            return
+        result, error = attempt(self._invoke, call)
+        if error is None and isinstance(result, GeneratorABC):
+            steps, result = result, None
+            try:
+                while error is None:
+                    value, error = attempt(next, steps)
+                    if error is None:
+                        yield self._progress(call, value)
+            finally:
+                steps.close()
+            if isinstance(error, StopIteration):
+                result, error = error.value, None
+        yield from self._settle(call, self._present(call, result, error))
+
+    def _invoke(self, call: Call) -> Any:
+        tool, ctx = cast(Tool[Any], call.tool), self._ctx(call)
+        if self._setup.intercept is not None:
+            named = {"args": call.args, "ctx": ctx, "call": call.call}
+            answer = self._setup.intercept(tool, named)
+            if answer is not None and answer is not False:
+                return answer
+        return tool.run(call.args, ctx)
+
+    def _present(
+        self, call: Call, result: Any, error: Optional[Exception]
+    ) -> Tuple[Any, Any, Optional[Exception], Optional[Exception]]:
+        """Return result, what the model gets, the tool's and the presenter's error."""
+        if error is not None:
+            return None, None, error, None
+        present: Any = self._setup.present
+        if isinstance(present, Mapping):
+            present = present.get(call.call.name)
+        shown = result
+        if present is not None:
+            about = ToolResult(
+                cast(Tool[Any], call.tool),
+                call.call.id,
+                result,
+                call.args,
+                self._request,
+            )
+            shown, error = attempt(present, about, {"ctx": self._ctx(call)})
+        if error is None:
+            shown_content, error = attempt(_content_of, result, shown)
+            return result, (shown, shown_content), None, error
+        return result, None, None, error
+
+    def _settle(self, call: Call, presented: Any) -> Events:
+        result, shown, error, failed = presented
+        if error is not None:
+            yield from self._outcome(call, None, error)
+            return
+        call.result, call.has_result = result, True
+        tool = cast(Tool[Any], call.tool)
+        if failed is not None:
+            call.error = failed
+            text = self._setup.truncate(f"Error transforming tool result: {failed}")
+            yield from self._tell_error(call, "error", text)
+            return
+        call.to_model, content = shown
+        call.settle("success", content)
+        self._setup.after(call)
+        yield ToolOutputEvent(
+            self._request, tool, call.call.id, call.args, result, call.to_model
+        )
+
+    def _outcome(self, call: Call, answer: Any, error: Optional[Exception]) -> Events:
+        """Settle *call* that was answered for, or that raised."""
+        tool = cast(Tool[Any], call.tool)
+        if isinstance(error, PromptSuspend):
+            call.settle("suspended", "")
+            self._halt = self._halt or "stopped"
+            self._setup.after(call)
+            yield ToolSuspendEvent(self._request, tool, call.call.id, call.args)
+        elif isinstance(error, ToolInterrupt):
+            call.settle("interrupted", INTERRUPTED)
+            self._halt = self._halt or "stopped"
+            self._setup.after(call)
+            yield ToolInterruptEvent(self._request, tool, call.call.id, call.args)
+        elif error is not None:
+            call.error = error
+            args = json.dumps(
+                call.args, ensure_ascii=False, separators=(",", ":"), default=_plain
+            )
+            text = f"Error executing tool: {error}, args: {args}"
+            yield from self._tell_error(call, "error", self._setup.truncate(text))
+        else:
+            yield from self._settle(call, self._present(call, answer, None))
+
+    def _tell_error(self, call: Call, status: Status, text: Any) -> Events:
+        call.settle(status, text)
+        self._setup.after(call)
+        yield ToolErrorEvent(
+            self._request,
+            call.tool,
+            call.call.id,
+            cast(Exception, call.error),
+            text,
+            args=None if status == "invalid" else call.args,
+            raw_args=call.call.arguments if status == "invalid" else None,
+            result=call.result,
+            has_result=call.has_result,
+        )
+
+    def _progress(self, call: Call, value: Any) -> Event:
+        tool = cast(Tool[Any], call.tool)
+        return ToolProgressEvent(self._request, tool, call.call.id, value)
+
+    def _await_all(self) -> Events:
+        while self._running:
+            yield from self._await_one()
+
+    def _await_one(self) -> Events:
+        """Take the next thing that a worker says, or give up a call that is late."""
+        running = [call for call in self.calls if call.status == "running"]
+        late = [call.deadline for call in running if call.deadline is not None]
+        wait = max(min(late) - time.monotonic(), 0) if late else None
+        try:
+            item = self._outcomes.get(timeout=wait)
+        except queue.Empty:
+            now = time.monotonic()
+            for call in running:
+                if call.deadline is not None and call.deadline <= now:
+                    yield from self._give_up(call)
+            return
+        yield from self._take(item)
+
+    def _give_up(self, call: Call) -> Events:
+        self._running -= 1
+        timeout = cast(Tool[Any], call.tool).timeout
+        late = TimeoutError(f"timed out after {timeout:g} seconds")
+        events = list(self._outcome(call, None, late))
+        if call.thread is not None:
+            self._setup.workers.abandon(call.thread)
+        yield from events
+
+    def _take(self, item: Tuple[Call, str, Any]) -> Events:
+        call, what, value = item
+        if call.settled:  # given up: what it still says is not heard
+            return
+        if what == "progress":
+            yield self._progress(call, value)
+            return
+        self._running -= 1
+        if what == "fatal":
+            call.settle("error", NOT_RUN["cancelled"])
+            raise value
+        yield from self._settle(call, value)
+
+
+def to_content(value: Any) -> Union[str, Tuple[Part, ...]]:
+    """Return what a tool's *value* is in its reply: text as it is, parts, else JSON.
+
+    >>> to_content({"a": 1}), to_content("as it is"), to_content(None)
+    ('{"a":1}', 'as it is', 'null')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Part):
+        return (value,)
+    if (
+        isinstance(value, (list, tuple))
+        and value
+        and all(isinstance(part, Part) for part in value)
+    ):
+        return tuple(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _content_of(result: Any, shown: Any) -> Union[str, Tuple[Part, ...]]:
+    return NO_RESULT if result is None and shown is None else to_content(shown)
+
+
+def _plain(value: Any) -> Any:
+    """Return a JSON form of what ``json`` does not know."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [item.name for item in dataclasses.fields(value)]
+        return {name: getattr(value, name) for name in names}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return str(value)

@@ -1,0 +1,902 @@
+"""Ask, run calls, check, again: one generator and its policy.
+
+This is the only model-and-tools loop. What a prompt is comes in as a ``Recipe``;
+what a door adds (turn limits, retries, hooks) is asked of a ``Policy`` whose methods
+do nothing by default. A run's state lives in its ``Run`` and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import (
+    Any,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    cast,
+)
+
+from .callback import Bound, attempt
+from .connection import default_context
+from .context import Abort, Context
+from .dispatch import Batch, Call, Events, Execution, Setup, Workers
+from .errors import (
+    AeyeError,
+    ContextLengthError,
+    MaxTurnsError,
+    NoModelError,
+    OutputError,
+    PromptError,
+    ProviderError,
+    RefusalError,
+    StatusError,
+    ToolCallError,
+    TruncatedError,
+)
+from .event import (
+    CompleteEvent,
+    Event,
+    MessageEvent,
+    ReasonEvent,
+    ReasonPartialEvent,
+    RefusalEvent,
+    RequestEvent,
+    RequestUsageEvent,
+    ResponseTokensEvent,
+    SuspendEvent,
+    TextCompleteEvent,
+    TextEvent,
+    TextPartialEvent,
+    TextResetEvent,
+    ToolParseArgumentsEvent,
+    ToolParseNameEvent,
+    UsageEvent,
+)
+from .message import Message, Reasoning, ToolCall
+from .output import Accepted, Check, Rejected, truncate
+from .request import Request, ResponseFormat
+from .response import Chunk, Collector, Response, split
+from .tools import Tool
+from .usage import Usage
+from .window import repair
+
+__all__ = ["DEFAULT_USER_TURN", "Plan", "Policy", "Recipe", "Run", "Stats"]
+
+# Some vendors refuse a request that has nothing but a system message.
+DEFAULT_USER_TURN = "Begin."
+
+_UNSET: Any = object()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a prompt has become for one input and context."""
+
+    # Its messages are the system message alone.
+    request: Request
+    tools: Mapping[str, Tool[Any]]
+    check: Check
+    # The text of a first user turn; "" for none, None for the default.
+    user_turn: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class Stats:
+    """How a run is going, for ``reconfig``."""
+
+    # Counts from 0.
+    iteration: int
+    max_iterations: int
+    tool_parse_errors: int
+    tool_call_errors: int
+    tool_successes: int
+    # What is left.
+    tool_retries: int
+    output_retries: int
+    forget_retries: int
+    # Names of the tools called so far, each once, in the order of their first call.
+    tools: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a prompt tells the loop: how to make a plan, and its limits.
+
+    None for a number of retries means the context's, else the default.
+    """
+
+    name: str
+    # (input, ctx) -> Plan, or None where the prompt does not fit the context.
+    resolve: Callable[[Any, Context], Optional[Plan]]
+    # (input, ctx) -> the metadata of one model call.
+    metadata: Callable[[Any, Context], Mapping[str, Any]]
+    # (request, ctx, usage) -> fewer messages.
+    forget: Callable[[Request, Context, Optional[Usage]], Sequence[Message]]
+    execution: Execution = "immediate"
+    concurrency: int = 32
+    tool_retries: Optional[int] = None
+    tool_iterations: int = 3
+    tools_max: Optional[int] = None
+    tools_only: bool = False
+    tools_complete: bool = True
+    output_retries: Optional[int] = None
+    forget_retries: Optional[int] = None
+    error_max_length: int = 4096
+    exclude_messages: bool = False
+    dynamic: bool = False
+    fallback: bool = True
+    reconfig: Optional[Bound] = None
+    intercept: Optional[Bound] = None
+    present: Union[Bound, Mapping[str, Bound], None] = None
+
+
+class Policy:
+    """What a door may change about a run. By default: nothing.
+
+    All methods are called in the caller's thread.
+    """
+
+    # Model calls that may be made; lifts the iteration and tool-retry budgets.
+    max_turns: Optional[int] = None
+    # Hand jobs to this instead of worker threads: tests schedule with it.
+    start: Optional[Callable[[Callable[[], object]], object]] = None
+
+    def begin(self, turn: int, messages: Sequence[Message]) -> Iterable[Event]:
+        """A turn begins; *turn* counts from 1."""
+        return ()
+
+    def map_request(self, turn: int, request: Request) -> Request:
+        """Return the request to prepare and send."""
+        return request
+
+    def call(
+        self, turn: int, request: Request, call: Callable[[], Iterable[Chunk]]
+    ) -> Iterable[Chunk]:
+        """Open the model; a retry may open it again until a chunk was handed out."""
+        return call()
+
+    def map_response(self, turn: int, request: Request, response: Response) -> Response:
+        """Return the response to go on with."""
+        return response
+
+    def end(self, turn: int, request: Request, response: Response) -> Iterable[Event]:
+        """The assistant's message was appended; its calls have not been run."""
+        return ()
+
+    def before_tool(self, call: Call) -> Any:
+        """A call is about to start; other than None answers it instead."""
+        return None
+
+    def after_tool(self, call: Call) -> None:
+        """A call's outcome is known."""
+
+
+@dataclass
+class _Turn:
+    """One model call and what came of it."""
+
+    # As it was sent.
+    request: Request
+    collector: Collector
+    batch: Batch
+    thoughts: List[Reasoning] = field(default_factory=list)
+    aborted: bool = False
+    # Whether a chunk was handed out.
+    spoke: bool = False
+
+    @property
+    def content(self) -> str:
+        return self.collector.content
+
+
+class Run:
+    """One run of a prompt: its state, and ``events`` that moves it on."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        input: Any,
+        ctx: Context,
+        policy: Policy,
+        *,
+        streaming: bool = True,
+    ) -> None:
+        self.recipe = recipe
+        self.input = input
+        self.policy = policy
+        self.streaming = streaming
+        self.given = ctx
+        # The run's new messages, and what the whole run cost so far.
+        self.messages: List[Message] = []
+        self.usage = Usage.empty()
+        self.incompatible = False
+        # Set before the generator is closed by hand: then the end waits for tools.
+        self.closing = False
+        self._done = False
+        self._transcript: List[Message] = []
+        self._texts: List[str] = []
+        self._last_usage: Optional[Usage] = None
+        self._iteration = 0
+        self._result: Any = _UNSET
+        self._error: Optional[PromptError] = None
+        self._suspended = False
+        self._counts = {"invalid": 0, "error": 0, "success": 0}
+        self._called: List[str] = []
+        self._withdrawn = False
+        self._promoted = False
+        self._workers = Workers()
+
+    def events(self) -> Generator[Event, None, Any]:
+        """Yield everything that happens; return the output."""
+        self.ctx = _with_model(self.given, self.recipe.name)
+        plan = self.recipe.resolve(self.input, self.ctx)
+        if plan is None:
+            self.incompatible = True
+            return None
+        self.abort, unlink = Abort.linked(self.ctx.signal)
+        self.ctx = self.ctx.replace(signal=self.abort)
+        wait = True
+        try:
+            self._begin(plan)
+            while self._iteration < self._budget and not self.abort.is_set():
+                if not (yield from self._iterate()):
+                    break
+            return (yield from self._conclude())
+        except (GeneratorExit, KeyboardInterrupt, SystemExit):
+            # A finaliser may run in a worker, and Ctrl-C is in a hurry: only a
+            # close() by hand waits for tools that run.
+            wait = self.closing
+            raise
+        finally:
+            unlink()
+            if not self._done:
+                self.abort.set()  # whatever still runs is told
+            self._workers.close(wait=wait)
+
+    def _begin(self, plan: Plan) -> None:
+        recipe, ctx = self.recipe, self.ctx
+        self._output_left = _first(recipe.output_retries, ctx.output_retries, 2)
+        self._forget_left = _first(recipe.forget_retries, ctx.forget_retries, 1)
+        self._tool_left = _first(recipe.tool_retries, ctx.tool_retries, 2)
+        self._budget = (
+            self._output_left
+            + self._forget_left
+            + recipe.tool_iterations
+            + self._tool_left
+            + 1
+        )
+        if self.policy.max_turns is not None:
+            self._budget = self.policy.max_turns
+        self._adopt(plan)
+        choice = self._request.tool_choice
+        self._forced = choice is not None and choice not in ("auto", "none")
+        if self._forced and not self._request.tools:
+            raise PromptError(
+                f"Prompt {recipe.name} is configured to require tools, "
+                "but no tools are available.",
+                prompt_name=recipe.name,
+            )
+        self._transcript = [*self._request.messages, *self._history()]
+        if not all(m.role == "system" for m in self._transcript):
+            self._transcript = list(self._forget(None))
+            return
+        turn = plan.user_turn
+        if turn is None:
+            turn = ctx.user_turn if ctx.user_turn is not None else DEFAULT_USER_TURN
+        if turn:
+            self._transcript.append(Message("user", str(turn)))
+
+    def _history(self) -> Sequence[Message]:
+        """Return the caller's messages, mended, without a saved system message."""
+        given = () if self.recipe.exclude_messages else self.ctx.messages
+        if given and given[0].role == "system" and self._request.messages:
+            given = given[1:]
+        return repair(given, strict=self.ctx.strict_history)
+
+    def _adopt(self, plan: Plan) -> None:
+        """Go on with *plan*; what was taken away for good stays away."""
+        self._plan = plan
+        self._request = plan.request
+        if self._request.max_tokens is None:
+            self._request = replace(
+                self._request, max_tokens=self.ctx.max_output_tokens
+            )
+        if self._withdrawn:
+            self._withdraw_tools()
+        if self._promoted:
+            self._promote()
+        self._setup = Setup(
+            tools=plan.tools,
+            ctx=self.ctx,
+            abort=self.abort,
+            workers=self._workers,
+            mode=self.recipe.execution,
+            concurrency=self.recipe.concurrency,
+            intercept=self.recipe.intercept,
+            present=self.recipe.present,
+            truncate=self._truncate,
+            before=self.policy.before_tool,
+            after=self.policy.after_tool,
+            start=self.policy.start,
+        )
+
+    def _iterate(self) -> Generator[Event, None, bool]:
+        """Ask once and act on the answer; return whether to go on."""
+        number = self._iteration + 1
+        yield from self.policy.begin(number, self._transcript)
+        request = self._request.with_messages(self._transcript)
+        request = self.policy.map_request(number, request)
+        ctx = self.ctx.replace(metadata=self.recipe.metadata(self.input, self.ctx))
+        prepare = ctx.bound("prepare")
+        if prepare is not None:
+            request = prepare(request, _named(ctx))
+        turn = _Turn(request, Collector(self._ids()), Batch(self._setup, request))
+        self._turn = turn
+        yield RequestEvent(request, self._iteration)
+        error = yield from self._read(turn, ctx)
+        if error is not None:
+            return (yield from self._failed(turn, error))
+        if turn.collector.reasoning:
+            yield ReasonEvent(request, turn.collector.reasoning)
+        if turn.aborted:
+            yield from self._cut_short(turn, "aborted")
+            return False
+        response = self._complete(turn)
+        if response.finish_reason in ("refusal", "content_filter") or response.refusal:
+            return (yield from self._refused(turn, response))
+        if response.finish_reason == "length":
+            return (yield from self._too_long(turn, None))
+        if response.content:
+            yield TextEvent(request, response.content)
+        yield from self._append(response.to_message())
+        yield from self.policy.end(number, request, response)
+        if response.tool_calls or response.finish_reason == "tool_calls":
+            going = yield from self._run_calls(turn, response)
+        else:
+            going = yield from self._answered(turn, response)
+        return going and self._next()
+
+    def _read(
+        self, turn: _Turn, ctx: Context
+    ) -> Generator[Event, None, Optional[Exception]]:
+        """Read the answer; return what the model, not the reader, raised."""
+        call = self.policy.call(
+            self._iteration + 1,
+            turn.request,
+            lambda: _open(turn.request, ctx, self.streaming),
+        )
+        chunks = iter(call)
+        try:
+            while not self.abort.is_set():
+                chunk, error = attempt(next, chunks)
+                if error is not None:
+                    ended = isinstance(error, StopIteration)
+                    return None if ended else error
+                turn.spoke = True
+                yield from self._hear(turn, turn.collector.add(_checked(chunk)))
+            turn.aborted = True
+            return None
+        finally:
+            self._count(turn.collector.usage)
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+
+    def _hear(self, turn: _Turn, chunk: Chunk) -> Events:
+        """Tell what *chunk* says, in the one order that holds for all vendors."""
+        request = turn.request
+        if chunk.usage is not None and self._last_usage is None:
+            self._last_usage = chunk.usage
+            yield RequestUsageEvent(request, chunk.usage)
+        if chunk.content:
+            yield TextPartialEvent(request, chunk.content)
+        if chunk.refusal:
+            yield TextPartialEvent(request, chunk.refusal)
+        if chunk.reasoning:
+            turn.thoughts.append(chunk.reasoning)
+            yield ReasonPartialEvent(
+                request, chunk.reasoning, turn.thoughts, len(turn.thoughts)
+            )
+        if chunk.tool_call_named or chunk.tool_call_arguments or chunk.tool_call:
+            yield from self._hear_call(turn, chunk)
+        if (
+            turn.batch.calls
+            and self.recipe.execution == "immediate"
+            and chunk.finish_reason is None
+        ):
+            yield from turn.batch.tick()
+
+    def _hear_call(self, turn: _Turn, chunk: Chunk) -> Events:
+        named, delta = chunk.tool_call_named, chunk.tool_call_arguments
+        if named is not None:
+            turn.batch.foresee(named.name)
+            tool = self._plan.tools.get(named.name)
+            if tool is not None:
+                yield ToolParseNameEvent(turn.request, tool, named.id)
+        if delta is not None:
+            tool = self._plan.tools.get(delta.name)
+            if tool is not None:
+                pieces = turn.collector.pieces(delta.id)
+                yield ToolParseArgumentsEvent(
+                    turn.request, tool, delta.id, delta.arguments, pieces, len(pieces)
+                )
+        if chunk.tool_call is not None:
+            turn.batch.add(_in_dialect(chunk.tool_call, turn.request))
+
+    def _complete(self, turn: _Turn) -> Response:
+        """Return the whole answer, as the policy lets it stand."""
+        response = turn.collector.response()
+        calls = tuple(_in_dialect(c, turn.request) for c in response.tool_calls)
+        if calls:
+            response = replace(response, tool_calls=calls)
+        response = self.policy.map_response(self._iteration + 1, turn.request, response)
+        turn.batch.complete(response.tool_calls)
+        return response
+
+    def _failed(self, turn: _Turn, error: Exception) -> Generator[Event, None, bool]:
+        """The model call raised."""
+        spent = getattr(error, "usage", None)
+        if isinstance(spent, Usage) and turn.collector.usage is None:
+            self._count(spent)
+        if self.abort.is_set() and isinstance(error, AeyeError):
+            yield from self._cut_short(turn, "aborted")
+            return False
+        if isinstance(error, ContextLengthError) and not turn.spoke:
+            return (yield from self._too_long(turn, error))
+        if self._may_fall_back(turn, error):
+            self._output_left -= 1
+            self._promote()
+            yield TextResetEvent(turn.request, "request-error")
+            self._iteration += 1
+            return True
+        if turn.batch.started:
+            yield from self._cut_short(turn, "cancelled")
+        self._blame(error)
+        raise error
+
+    def _may_fall_back(self, turn: _Turn, error: Exception) -> bool:
+        """Whether asking for the shape in words may help where the request failed."""
+        if not self._can_promote() or self._output_left <= 0 or turn.spoke:
+            return False
+        if isinstance(error, StatusError):
+            return error.status in (400, 422) and type(error) is StatusError
+        return not isinstance(error, AeyeError)
+
+    def _can_promote(self) -> bool:
+        shape = self._request.response_format
+        return (
+            self.recipe.fallback
+            and not self._promoted
+            and isinstance(shape, ResponseFormat)
+            and shape.schema_delivery == "auto"
+        )
+
+    def _promote(self) -> None:
+        """From now on, say the shape in words instead of as a response format."""
+        self._promoted = True
+        shape = self._request.response_format
+        if isinstance(shape, ResponseFormat):
+            shape = replace(shape, schema_delivery="prompt", descriptor=None)
+            self._request = replace(self._request, response_format=shape)
+
+    def _refused(self, turn: _Turn, response: Response) -> Generator[Event, None, bool]:
+        if response.finish_reason == "content_filter" and not response.refusal:
+            said = "Content filtered by AI model"
+            why = "Model response was filtered due to content policy."
+        else:
+            said = response.refusal or "unspecified"
+            why = response.refusal or "Model refused to answer."
+        yield RefusalEvent(turn.request, said)
+        if turn.batch.started:
+            yield from self._cut_short(turn, "cancelled")
+        self._error = RefusalError(self._text(why), refusal=response.refusal)
+        return False
+
+    def _too_long(
+        self, turn: _Turn, error: Optional[ContextLengthError]
+    ) -> Generator[Event, None, bool]:
+        """The answer was cut by a limit, or the vendor said that nothing would fit."""
+        if turn.batch.started:
+            yield from self._cut_short(turn, "cancelled")
+        elif self._forget_left > 0 and (error is not None or self._window_exceeded()):
+            kept = self._forget(self._last_usage)
+            if len(kept) < len(self._transcript):
+                self._forget_left -= 1
+                self._transcript = list(kept)
+                yield TextResetEvent(turn.request, "length")
+                return True
+        if error is not None:
+            self._blame(error)
+            raise error
+        if turn.content:
+            self._texts.append(turn.content)
+        limit = turn.request.max_tokens
+        what = f"the limit of {limit} tokens" if limit else "the model's own limit"
+        self._error = TruncatedError(
+            self._text(
+                f"the answer was cut at {what}; raise max_tokens (config, or "
+                "max_output_tokens on the context), or ask for less"
+            ),
+            partial=turn.content,
+            limit=limit,
+        )
+        return False
+
+    def _window_exceeded(self) -> bool:
+        window, used = self.ctx.context_window, self._last_usage
+        return bool(window and used and used.total_tokens >= window)
+
+    def _forget(self, usage: Optional[Usage]) -> Sequence[Message]:
+        request = self._request.with_messages(self._transcript)
+        return self.recipe.forget(request, self.ctx, usage)
+
+    def _cut_short(self, turn: _Turn, why: str) -> Events:
+        """End a turn whose answer is not whole: keep what was said and what ran.
+
+        The calls that were not complete are left out; those that were and did not
+        start are answered with the reason.
+        """
+        calls = tuple(
+            _in_dialect(call, turn.request) for call in turn.collector.complete_calls
+        )
+        turn.batch.complete(calls)
+        if turn.content:
+            yield TextEvent(turn.request, turn.content)
+            self._texts.append(turn.content)
+        if turn.content or calls:
+            said = replace(turn.collector.response(), tool_calls=calls).to_message()
+            yield from self._append(replace(said, native=None))
+        yield from turn.batch.stop(why)
+        yield from self._append_replies(turn)
+
+    def _run_calls(
+        self, turn: _Turn, response: Response
+    ) -> Generator[Event, None, bool]:
+        """Run the calls of the answer; return whether the model is to be told."""
+        batch = turn.batch
+        if response.content:
+            self._texts.append(response.content)
+        last = self.policy.max_turns
+        if last is not None and self._iteration + 1 >= last:
+            yield from batch.stop("limit")
+            yield from self._append_replies(turn)
+            raise self._turn_limit(last)
+        yield from batch.finish()
+        errors = yield from self._append_replies(turn)
+        for call in batch.calls:
+            self._raise_if_wanted(call)
+        statuses = [call.status for call in batch.calls]
+        if "suspended" in statuses:
+            self._suspended = True
+            return False
+        if "interrupted" in statuses:
+            text = self._plan.check.schema is None
+            self._result = response.content if text else None
+            return False
+        if self.abort.is_set():
+            return False
+        return self._after_tools(batch, errors)
+
+    def _after_tools(self, batch: Batch, errors: int) -> bool:
+        """Apply the limits on tools; return whether to go on."""
+        recipe = self.recipe
+        enough = bool(recipe.tools_max) and self._counts["success"] >= cast(
+            int, recipe.tools_max
+        )
+        if errors and self.policy.max_turns is None:
+            if self._tool_left > 0:
+                self._tool_left -= 1
+            else:
+                self._withdraw_tools()
+        if recipe.tools_only:
+            done = self._forced and self._counts["success"] > 0 and not errors
+            if enough or done or not batch.calls:
+                return False
+        elif enough:
+            self._withdraw_tools()
+        parsed = all(call.status != "invalid" for call in batch.calls)
+        if self._forced and self._counts["success"] > 0 and parsed:
+            self._request = replace(self._request, tool_choice=None)
+        return True
+
+    def _withdraw_tools(self) -> None:
+        self._withdrawn = True
+        self._request = replace(
+            self._request, tools=(), tool_choice=None, tools_one_at_a_time=False
+        )
+
+    def _append_replies(self, turn: _Turn) -> Generator[Event, None, int]:
+        """Append the tool messages; return how many calls failed."""
+        for call, reply in turn.batch.replies():
+            unfinished = call.status in ("not_run", "interrupted")
+            if self.recipe.tools_complete or not unfinished:
+                yield from self._append(reply)
+        errors = 0
+        for call in turn.batch.calls:
+            if call.call.name not in self._called:
+                self._called.append(call.call.name)
+            if call.status in self._counts:
+                self._counts[call.status] += 1
+                errors += call.status != "success"
+        return errors
+
+    def _raise_if_wanted(self, call: Call) -> None:
+        if call.error is None or call.tool is None or call.tool.on_error != "raise":
+            return
+        error = ToolCallError(f"{call.tool.name}: {call.error}", tool=call.tool.name)
+        self._blame(error)
+        raise error from call.error
+
+    def _answered(
+        self, turn: _Turn, response: Response
+    ) -> Generator[Event, None, bool]:
+        """Check an answer without calls; return whether to ask again."""
+        if self.recipe.tools_only:
+            self._texts.append(response.content)
+            return False
+        checked = self._plan.check(
+            response.content, turn.request.response_format, self.ctx
+        )
+        if isinstance(checked, Accepted):
+            self._texts.append(response.content)
+            self._result = checked.value
+            return False
+        return (yield from self._rejected(turn, checked))
+
+    def _rejected(
+        self, turn: _Turn, rejected: Rejected
+    ) -> Generator[Event, None, bool]:
+        text = self._truncate(rejected.text)
+        if rejected.reason == "json-parsing" and self._can_promote():
+            self._promote()
+        if self._output_left <= 0:
+            self._texts.append(turn.content)
+            self._error = OutputError(self._text(text), issues=rejected.issues)
+            return False
+        self._output_left -= 1
+        yield TextResetEvent(turn.request, rejected.reason)
+        yield from self._append(Message("user", text))
+        return True
+
+    def _next(self) -> bool:
+        """Prepare the next iteration; return whether there is one."""
+        if self.recipe.reconfig is not None and not self._reconfigure():
+            return False
+        if self.recipe.dynamic:
+            plan = self.recipe.resolve(self.input, self.ctx)
+            if plan is None:
+                return False
+            system = len(self._request.messages)
+            self._adopt(plan)
+            self._transcript[:system] = self._request.messages
+        self._iteration += 1
+        return True
+
+    def _reconfigure(self) -> bool:
+        stats = Stats(
+            iteration=self._iteration,
+            max_iterations=self._budget,
+            tool_parse_errors=self._counts["invalid"],
+            tool_call_errors=self._counts["error"],
+            tool_successes=self._counts["success"],
+            tool_retries=self._tool_left,
+            output_retries=self._output_left,
+            forget_retries=self._forget_left,
+            tools=tuple(self._called),
+        )
+        reconfig = cast(Bound, self.recipe.reconfig)
+        wish = reconfig(stats, {"ctx": self.ctx})
+        if not wish:
+            return True
+        unknown = set(wish) - _WISHES
+        if unknown:
+            raise TypeError(
+                f"reconfig gave {sorted(unknown)!r}; it may give {sorted(_WISHES)}"
+            )
+        config = {
+            k: v for k, v in (wish.get("config") or {}).items() if k != "messages"
+        }
+        self._request = self._request.with_config(config)
+        limit = wish.get("max_iterations")
+        if limit is not None and limit >= 0:
+            self._budget = self._iteration + limit
+            if limit == 0:
+                return False
+        self._output_left = _first(wish.get("output_retries"), self._output_left)
+        self._forget_left = _first(wish.get("forget_retries"), self._forget_left)
+        self._tool_left = _first(wish.get("tool_retries"), self._tool_left)
+        if wish.get("tool_retries") == 0:
+            self._withdraw_tools()
+        return True
+
+    def _conclude(self) -> Generator[Event, None, Any]:
+        """Tell how the run ended; return its output or raise why there is none."""
+        self._done = True
+        request = self._sent()
+        yield TextCompleteEvent(request, "".join(self._texts))
+        tokens = self._last_usage.output_tokens if self._last_usage else 0
+        if tokens > 0:
+            yield ResponseTokensEvent(request, tokens)
+        yield UsageEvent(request, self.usage)
+        if self._suspended:
+            yield SuspendEvent(request)
+            return None
+        tools_only = self.recipe.tools_only
+        if self._result is _UNSET and self.abort.is_set() and self._error is None:
+            return None
+        if self._result is _UNSET and not (tools_only and self._may_be_empty()):
+            raise self._final_error()
+        output = None if self._result is _UNSET else self._result
+        yield CompleteEvent(request, output)
+        return output
+
+    def _may_be_empty(self) -> bool:
+        """Whether a run for its tools alone may end without more."""
+        if self._counts["success"] > 0:
+            return True
+        return self._error is None and self._iteration < self._budget
+
+    def _final_error(self) -> PromptError:
+        limit = self._budget
+        if self.policy.max_turns is not None and self._error is None:
+            return self._turn_limit(limit)
+        if self._error is not None:
+            error = self._error
+        elif self._iteration >= limit:
+            error = PromptError(
+                self._text(
+                    f"Maximum iterations ({limit}) reached without a valid response."
+                )
+            )
+        else:
+            name = self.recipe.name
+            error = PromptError(
+                self._text(f"Prompt {name} failed without a specified error.")
+            )
+        self._blame(error)
+        return error
+
+    def _turn_limit(self, limit: int) -> MaxTurnsError:
+        error = MaxTurnsError(
+            self._text(f"the limit of {limit} turns was reached"),
+            max_turns=limit,
+            chat_history=self._transcript,
+            prompt=next(
+                (m for m in reversed(self._transcript) if m.role == "user"), None
+            ),
+        )
+        self._blame(error)
+        return error
+
+    def _text(self, why: str) -> str:
+        return f"Prompt {self.recipe.name} failed: {why}"
+
+    def _blame(self, error: Exception) -> None:
+        """Put the run's name, transcript and cost on *error*."""
+        if isinstance(error, PromptError):
+            error.prompt_name = self.recipe.name
+            error.usage = self.usage
+        if isinstance(error, (PromptError, ProviderError, ToolCallError)):
+            error.messages = tuple(self.messages)
+
+    def _truncate(self, text: str) -> str:
+        return truncate(text, self.recipe.error_max_length)
+
+    def _append(self, message: Message) -> Events:
+        self._transcript.append(message)
+        self.messages.append(message)
+        yield MessageEvent(self._sent(), message)
+
+    def _sent(self) -> Request:
+        """Return the request of this iteration with the transcript as it is now."""
+        turn: Optional[_Turn] = getattr(self, "_turn", None)
+        request = self._request if turn is None else turn.request
+        return request.with_messages(self._transcript)
+
+    def _ids(self) -> frozenset[str]:
+        return frozenset(
+            call.id for message in self._transcript for call in message.tool_calls
+        )
+
+    def _count(self, usage: Optional[Usage]) -> None:
+        if usage is not None:
+            self.usage = self.usage + usage
+            self._last_usage = usage
+
+
+_WISHES = frozenset(
+    ("config", "max_iterations", "output_retries", "forget_retries", "tool_retries")
+)
+
+
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _named(ctx: Context) -> Mapping[str, Any]:
+    return {"ctx": ctx, "metadata": ctx.metadata, "signal": ctx.signal}
+
+
+def _with_model(ctx: Context, name: str) -> Context:
+    """Return *ctx*, with the model that the environment names where it has none."""
+    if ctx.execute is not None or ctx.stream is not None:
+        return ctx
+    default = default_context()
+    if default is None:
+        raise NoModelError(
+            f"No executor or streamer available in context for prompt {name}: give "
+            "it aeye.connect('vendor:model'), or name one in the environment as "
+            "AEYE_MODEL; 'rehearsal' needs no key",
+            prompt_name=name,
+        )
+    limits = {
+        key: getattr(default, key)
+        for key in ("max_output_tokens", "context_window")
+        if getattr(ctx, key) is None
+    }
+    return ctx.replace(
+        execute=default.execute,
+        stream=default.stream,
+        prepare=default.prepare,
+        **limits,
+    )
+
+
+def _open(request: Request, ctx: Context, streaming: bool) -> Iterable[Chunk]:
+    """Ask the model in the way that is wanted, or in the way that there is."""
+    stream, execute = ctx.bound("stream"), ctx.bound("execute")
+    if stream is not None and (streaming or execute is None):
+        return _streamed(stream, request, ctx)
+    return _executed(cast(Bound, execute), request, ctx)
+
+
+def _executed(execute: Bound, request: Request, ctx: Context) -> Iterator[Chunk]:
+    response = execute(request, _named(ctx))
+    if not isinstance(response, Response):
+        raise TypeError(
+            f"execute gives a Response, not {response!r:.80}: wrap text as "
+            "Response('…')"
+        )
+    yield from split(response)
+
+
+def _streamed(stream: Bound, request: Request, ctx: Context) -> Iterator[Chunk]:
+    """Hand on the chunks; a Response that the generator returns stands for none."""
+    spoke = False
+    source = iter(stream(request, _named(ctx)))
+    try:
+        while True:
+            try:
+                chunk = next(source)
+            except StopIteration as stop:
+                if not spoke and isinstance(stop.value, Response):
+                    yield from split(stop.value)
+                return
+            spoke = True
+            yield chunk
+    finally:
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()
+
+
+def _checked(chunk: Any) -> Chunk:
+    if not isinstance(chunk, Chunk):
+        raise TypeError(f"stream yields Chunk values, not {chunk!r:.80}")
+    return chunk
+
+
+def _in_dialect(call: ToolCall, request: Request) -> ToolCall:
+    """Note on *call* the dialect that its tool was offered in."""
+    if call.descriptor is None:
+        for offer in request.tools:
+            if offer.name == call.name and offer.descriptor is not None:
+                return replace(call, descriptor=offer.descriptor)
+    return call

@@ -1,0 +1,816 @@
+"""The declarative door: a template, a schema and tools make a ``Prompt``."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Generator,
+    Generic,
+    Iterable,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+    cast,
+    overload,
+)
+
+from .callback import Bound, bind
+from .context import Context
+from .dispatch import Execution
+from .errors import AbortedError, IncompatibleError, PromptSuspend
+from .event import (
+    Event,
+    PromptEvent,
+    TextPartialEvent,
+    ToolErrorEvent,
+    ToolOutputEvent,
+)
+from .loop import Plan, Policy, Recipe, Run
+from .message import Message, Part
+from .output import Check
+from .request import Request, ResponseFormat, SchemaDelivery, ToolDefinition
+from .schema import Schema
+from .template import Template
+from .tools import Tool
+from .usage import Usage
+from .window import DEFAULT_MAX_OUTPUT, message_costs, trim
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class PromptOptions(TypedDict, total=False):
+        """What ``Prompt`` takes besides name, content, schema and parse."""
+
+        description: str
+        user_turn: str | Template | Literal[False] | None
+        input: Callable[..., Any] | None
+        validate: Callable[..., Any] | None
+        strict: bool | float
+        schema_delivery: SchemaDelivery
+        config: Any
+        reconfig: Callable[..., Any] | None
+        tools: Sequence[Tool[Any]]
+        tool_execution: Execution
+        tool_concurrency: int
+        tool_retries: int | None
+        tool_iterations: int
+        tools_max: int | None
+        tools_only: bool
+        tools_complete: bool
+        output_retries: int | None
+        forget_retries: int | None
+        validation_error_max_length: int
+        retool: Any
+        dynamic: bool
+        exclude_messages: bool
+        on_tool_result: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None
+        on_tool_intercept: Callable[..., Any] | None
+        metadata: Mapping[str, Any] | None
+        metadata_fn: Callable[..., Any] | None
+        applicable: Callable[..., Any] | None
+        runtime_schema_fallback: bool
+
+
+__all__ = ["EventStream", "Prompt", "PromptToolOutput", "ask"]
+
+T = TypeVar("T")
+E = TypeVar("E", covariant=True)
+
+Mode = Literal["result", "tools", "stream", "stream_tools", "stream_content"]
+
+_MODES = ("result", "tools", "stream", "stream_tools", "stream_content")
+_EXECUTIONS = ("sequential", "parallel", "immediate")
+_SKIP: Any = object()
+
+
+class PromptToolOutput(NamedTuple):
+    """What a tool returned, with the tool's name."""
+
+    tool: str
+    result: Any
+
+
+class EventStream(Generic[E, T]):
+    """A run that is read as it goes: an iterator that is also a context manager.
+
+    When it is exhausted, ``output``, ``messages`` and ``usage`` say how the run
+    ended; its StopIteration carries the output too. ``close``, or leaving ``with``,
+    ends the run early and waits for tools that are running. Reading it from two
+    threads at once is an error.
+    """
+
+    def __init__(self, run: Run, pick: Callable[[Event], Any]) -> None:
+        self._run = run
+        self._pick = pick
+        self._events: Generator[Event, None, Any] = run.events()
+        self._output: Any = _SKIP
+
+    def __iter__(self) -> Iterator[E]:
+        return self
+
+    def __next__(self) -> E:
+        while True:
+            try:
+                event = next(self._events)
+            except StopIteration as stop:
+                if self._output is _SKIP:
+                    self._output = stop.value
+                raise
+            item = self._pick(event)
+            if item is not _SKIP:
+                return cast(E, item)
+
+    def __enter__(self) -> EventStream[E, T]:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the run; wait for tools that are running. Twice is once."""
+        self._run.closing = True
+        self._events.close()
+
+    @property
+    def output(self) -> T | None:
+        """The result; None where the run was suspended, aborted or incompatible.
+
+        Raises:
+            RuntimeError: the stream has not been read to its end.
+        """
+        if self._output is _SKIP:
+            raise RuntimeError("there is no output yet: read the stream to its end")
+        return cast("T | None", self._output)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages that the run has appended so far."""
+        return tuple(self._run.messages)
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has cost so far."""
+        return self._run.usage
+
+    def __repr__(self) -> str:
+        state = "not ended" if self._output is _SKIP else "ended"
+        return f"<EventStream of {self._run.recipe.name!r}, {state}>"
+
+
+class Prompt(Generic[T]):
+    """A prompt: what to say, what to ask for, what may be called; *T* is the output.
+
+    *content* is the system message, as a template; *user_turn* a first user message
+    where the context has none. *input* makes the template's variables of what the
+    caller gives. *schema* is the shape of the answer (a type, a JSON Schema, or a
+    function of the input; None or False: text), *parse* makes something else of a
+    checked shape, *validate* objects to a value by raising. *tools* are what the
+    model may call. ``config`` gives fields of ``Request`` (a dict, or a function of
+    the input). The functions may take further parameters by name: ``ctx``, ``input``.
+
+    A Prompt holds no state of a run: one object serves any number of threads.
+
+    Raises:
+        TypeError, ValueError: an argument cannot be what it must be; the message
+            names it, the value and the fix.
+        TemplateError, SchemaError: *content* or *schema* is none.
+    """
+
+    kind: Literal["prompt"] = "prompt"
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: Prompt[str],
+            name: str,
+            content: str | Template,
+            *,
+            schema: Literal[False] | None = None,
+            **options: Unpack[PromptOptions],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            name: str,
+            content: str | Template,
+            *,
+            schema: Any,
+            parse: Callable[..., T],
+            **options: Unpack[PromptOptions],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            name: str,
+            content: str | Template,
+            *,
+            schema: type[T],
+            **options: Unpack[PromptOptions],
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Prompt[Any],
+            name: str,
+            content: str | Template,
+            *,
+            schema: Any,
+            **options: Unpack[PromptOptions],
+        ) -> None: ...
+
+    def __init__(  # noqa: PLR0913  # the public constructor's names are the contract
+        self,
+        name: str,
+        content: str | Template,
+        *,
+        description: str = "",
+        user_turn: str | Template | Literal[False] | None = None,
+        input: Callable[..., Any] | None = None,
+        schema: Any = None,
+        parse: Callable[..., Any] | None = None,
+        validate: Callable[..., Any] | None = None,
+        strict: bool | float = 1,
+        schema_delivery: SchemaDelivery = "auto",
+        config: Any = None,
+        reconfig: Callable[..., Any] | None = None,
+        tools: Sequence[Tool[Any]] = (),
+        tool_execution: Execution = "immediate",
+        tool_concurrency: int = 32,
+        tool_retries: int | None = None,
+        tool_iterations: int = 3,
+        tools_max: int | None = None,
+        tools_only: bool = False,
+        tools_complete: bool = True,
+        output_retries: int | None = None,
+        forget_retries: int | None = None,
+        validation_error_max_length: int = 4096,
+        retool: Any = None,
+        dynamic: bool = False,
+        exclude_messages: bool = False,
+        on_tool_result: Callable[..., Any]
+        | Mapping[str, Callable[..., Any]]
+        | None = None,
+        on_tool_intercept: Callable[..., Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        metadata_fn: Callable[..., Any] | None = None,
+        applicable: Callable[..., Any] | None = None,
+        runtime_schema_fallback: bool = True,
+    ) -> None:
+        given = {k: v for k, v in locals().items() if k != "self"}
+        _check(given)
+        self._given = given
+        self.name = name
+        self.description = description
+        self.strict = strict
+        self.schema_delivery = schema_delivery
+        self.tools: Tuple[Tool[Any], ...] = tuple(tools)
+        self._template = content if isinstance(content, Template) else Template(content)
+        self._user_turn: Any = (
+            Template(user_turn) if isinstance(user_turn, str) else user_turn
+        )
+        what = f"prompt {name!r}: "
+        names = ("ctx", "input")
+        self._input = _bound(input, what + "input", names)
+        self._schema = _source(schema, what + "schema")
+        self._config = _source_of_dict(config, what + "config")
+        self._retool = _source_of_dict(retool, what + "retool")
+        self._metadata = dict(metadata or {})
+        self._metadata_fn = _bound(metadata_fn, what + "metadata_fn", names)
+        self._applicable = _bound(applicable, what + "applicable", ("ctx",))
+        self._parse = _bound(parse, what + "parse", names)
+        self._validate = _bound(validate, what + "validate", names)
+        self._fixed_tools = self._compile_fixed()
+        self._recipe = Recipe(
+            name=name,
+            resolve=self._resolve,
+            metadata=self._call_metadata,
+            forget=self.forget,
+            execution=tool_execution,
+            concurrency=tool_concurrency,
+            tool_retries=tool_retries,
+            tool_iterations=tool_iterations,
+            tools_max=tools_max,
+            tools_only=tools_only,
+            tools_complete=tools_complete,
+            output_retries=output_retries,
+            forget_retries=forget_retries,
+            error_max_length=validation_error_max_length,
+            exclude_messages=exclude_messages,
+            dynamic=dynamic,
+            fallback=runtime_schema_fallback,
+            reconfig=_bound(reconfig, what + "reconfig", ("ctx",)),
+            intercept=_bound(
+                on_tool_intercept, what + "on_tool_intercept", ("args", "ctx", "call")
+            ),
+            present=_presenter(on_tool_result, what + "on_tool_result"),
+        )
+
+    def __repr__(self) -> str:
+        tools = f", tools={[tool.name for tool in self.tools]}" if self.tools else ""
+        return f"<Prompt {self.name}{tools}>"
+
+    def replace(self, **changes: Any) -> Prompt[Any]:
+        """Return a prompt like this one with *changes*, named as in the constructor."""
+        return type(self)(**{**self._given, **changes})
+
+    def __reduce__(self) -> Any:
+        return _made, (type(self), self._given)
+
+    def __call__(
+        self, input: Any = None, ctx: Context | Mapping[str, Any] | None = None
+    ) -> T:
+        """Run the prompt and return its output.
+
+        Raises:
+            PromptError: there is none; the subclass says why.
+            PromptSuspend: a tool call waits; its ``messages`` are where to resume.
+            ProviderError: the model could not be asked.
+        """
+        run = self._run(input, ctx, streaming=False)
+        output, last = None, None
+        events = run.events()
+        while True:
+            try:
+                last = next(events)
+            except StopIteration as stop:
+                output = stop.value
+                break
+        if last is not None and last.type == "complete":
+            return cast(T, output)
+        if last is not None and last.type == "suspend":
+            raise PromptSuspend(messages=last.request.messages)
+        kind, why = (
+            (IncompatibleError, "config or retool said that it does not fit here")
+            if run.incompatible
+            else (AbortedError, "the run was aborted")
+        )
+        raise kind(
+            f"Prompt {self.name} has no result: {why}",
+            prompt_name=self.name,
+            messages=run.messages,
+            usage=run.usage,
+        )
+
+    def run(
+        self, input: Any = None, ctx: Context | Mapping[str, Any] | None = None
+    ) -> EventStream[PromptEvent, T]:
+        """Return the run's events; nothing happens until the first is read."""
+        return EventStream(self._run(input, ctx), lambda event: event)
+
+    @overload
+    def get(
+        self,
+        mode: Literal["result"] = "result",
+        input: Any = None,
+        ctx: Context | Mapping[str, Any] | None = None,
+    ) -> T | None: ...
+    @overload
+    def get(
+        self,
+        mode: Literal["tools"],
+        input: Any = None,
+        ctx: Context | Mapping[str, Any] | None = None,
+    ) -> list[PromptToolOutput]: ...
+    @overload
+    def get(
+        self,
+        mode: Literal["stream"],
+        input: Any = None,
+        ctx: Context | Mapping[str, Any] | None = None,
+    ) -> EventStream[PromptEvent, T]: ...
+    @overload
+    def get(
+        self,
+        mode: Literal["stream_tools"],
+        input: Any = None,
+        ctx: Context | Mapping[str, Any] | None = None,
+    ) -> EventStream[PromptToolOutput, T]: ...
+    @overload
+    def get(
+        self,
+        mode: Literal["stream_content"],
+        input: Any = None,
+        ctx: Context | Mapping[str, Any] | None = None,
+    ) -> EventStream[str, T]: ...
+    def get(
+        self,
+        mode: str = "result",
+        input: Any = None,
+        ctx: Context | Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the prompt and return what *mode* asks for.
+
+        ``"result"``: the output, or None when the run was suspended, aborted or does
+        not fit the context. ``"tools"``: what the tools returned, in the order they
+        finished; the run ends when the model stops calling them. ``"stream"``,
+        ``"stream_tools"``, ``"stream_content"``: events, tool results, or pieces of
+        text, as they come. A run that fails raises, in every mode.
+        """
+        if mode not in _MODES:
+            raise ValueError(f"mode is one of {_MODES}, not {mode!r}")
+        if mode == "stream":
+            return self.run(input, ctx)
+        if mode == "stream_tools":
+            return EventStream(self._run(input, ctx), _tool_output)
+        if mode == "stream_content":
+            return EventStream(self._run(input, ctx), _content)
+        only = mode == "tools"
+        run = self._run(input, ctx, streaming=False, tools_only=only)
+        pick = _tool_output if only else _nothing
+        stream: EventStream[PromptToolOutput, T] = EventStream(run, pick)
+        found = list(stream)
+        return found if only else stream.output
+
+    def applicable(self, ctx: Context | Mapping[str, Any] | None = None) -> bool:
+        """Whether the prompt fits *ctx*: no ``config`` or ``retool`` says False."""
+        ctx = Context.of(ctx)
+        if self._applicable is not None:
+            return bool(self._applicable(ctx, {"ctx": ctx}))
+        named = {"ctx": ctx, "input": None}
+        return not any(
+            _ask(wish, None, named) is False for wish in (self._config, self._retool)
+        )
+
+    def metadata(
+        self, input: Any = None, ctx: Context | Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """Return the metadata: the fixed one, updated by ``metadata_fn``.
+
+        Without arguments ``metadata_fn`` is not asked.
+        """
+        if input is None and ctx is None:
+            return dict(self._metadata)
+        return self._own_metadata(input, Context.of(ctx))
+
+    def preview(
+        self, input: Any = None, ctx: Context | Mapping[str, Any] | None = None
+    ) -> Request:
+        """Return the first request as it would be sent; the model is not asked.
+
+        Raises:
+            IncompatibleError: ``config`` or ``retool`` says False.
+        """
+        run = self._run(input, ctx)
+        for event in run.events():
+            if event.type == "request":
+                return event.request
+        raise IncompatibleError(
+            f"Prompt {self.name} does not fit this context: config or retool said so",
+            prompt_name=self.name,
+        )
+
+    def forget(
+        self, request: Request, ctx: Context, usage: Usage | None
+    ) -> Sequence[Message]:
+        """Return the messages of *request* that may stay; override to summarise.
+
+        Called before the first request of a run that was given messages, and when
+        the model's window was exceeded. Whole groups go, oldest first; see
+        ``window.trim``.
+        """
+        messages = request.messages
+        window = ctx.context_window or (usage.total_tokens if usage else 0)
+        if not window:
+            return messages
+        ask_cost = ctx.bound("estimate_usage")
+        estimate = None if ask_cost is None else (lambda m: ask_cost(m, {}))
+        costs = message_costs(messages, estimate, usage)
+        if costs is None:
+            return messages
+        spare = request.max_tokens or ctx.max_output_tokens or DEFAULT_MAX_OUTPUT
+        return trim(messages, costs, window - spare)
+
+    def _run(
+        self,
+        input: Any,
+        ctx: Context | Mapping[str, Any] | None,
+        *,
+        streaming: bool = True,
+        tools_only: bool = False,
+    ) -> Run:
+        recipe = self._recipe
+        if tools_only and not recipe.tools_only:
+            recipe = dataclasses.replace(recipe, tools_only=True)
+        given = {} if input is None else input
+        return Run(recipe, given, Context.of(ctx), Policy(), streaming=streaming)
+
+    def _own_metadata(self, input: Any, ctx: Context) -> Dict[str, Any]:
+        found = dict(self._metadata)
+        if self._metadata_fn is not None:
+            named = {"ctx": ctx, "input": input}
+            found.update(self._metadata_fn(input, named) or {})
+        return found
+
+    def _call_metadata(self, input: Any, ctx: Context) -> Mapping[str, Any]:
+        return {**ctx.metadata, **self._own_metadata(input, ctx)}
+
+    def _resolve(self, input: Any, ctx: Context) -> Plan | None:
+        """Ask the user's functions what this run is; None where it cannot be."""
+        named = {"ctx": ctx, "input": input}
+        config = _ask(self._config, input, named)
+        schema = _as_schema(_ask(self._schema, input, named))
+        wish = _ask(self._retool, input, named)
+        if config is False or wish is False:
+            return None
+        tools = self._offered(wish, ctx)
+        text = "\n\n".join(text for _, text, _ in tools if text)
+        made = input if self._input is None else self._input(input, named)
+        variables = _variables(input if made is None else made)
+        if tools:
+            variables["tools"] = text
+        content = self._template.render(variables)
+        if text and not self._template.mentions("tools"):
+            content += f"\n\n<tools>\n{text}\n</tools>"
+        turn = self._user_turn
+        if isinstance(turn, Template):
+            turn = turn.render(variables)
+        return Plan(
+            request=self._request(content, config, schema, [d for _, _, d in tools]),
+            tools={tool.name: tool for tool, _, _ in tools},
+            check=Check(schema, self._parse if schema else None, self._validate),
+            user_turn="" if turn is False else turn,
+        )
+
+    def _request(
+        self,
+        content: str,
+        config: Any,
+        schema: Schema | None,
+        tools: Sequence[ToolDefinition],
+    ) -> Request:
+        shape: Union[Literal["text"], ResponseFormat] = "text"
+        if schema is not None:
+            shape = ResponseFormat(
+                schema, strict=self.strict, schema_delivery=self.schema_delivery
+            )
+        request = Request(
+            (Message("system", content),) if content else (),
+            name=self.name,
+            tools=tuple(tools),
+            response_format=shape,
+        )
+        if not config:
+            return request
+        ours = ("messages", "tools", "response_format")
+        return request.with_config({k: v for k, v in config.items() if k not in ours})
+
+    def _compile_fixed(self) -> Optional[List[Tuple[Tool[Any], str, ToolDefinition]]]:
+        """The tools to offer, where neither retool nor a context has a say."""
+        found = []
+        for tool in self.tools:
+            fixed = tool.fixed
+            if fixed is None or self._retool is not None:
+                return None
+            found.append((tool, *fixed))
+        return found
+
+    def _offered(
+        self, wish: Any, ctx: Context
+    ) -> List[Tuple[Tool[Any], str, ToolDefinition]]:
+        if self._fixed_tools is not None and wish is None:
+            return self._fixed_tools
+        found = []
+        for tool in self._chosen(wish):
+            made = tool.compile(ctx) if tool.applicable(ctx) else None
+            if made is not None:
+                found.append((tool, *made))
+        return found
+
+    def _chosen(self, wish: Any) -> Sequence[Tool[Any]]:
+        """Return the tools that ``retool`` asks for: ours by name, then its own."""
+        if wish is None:
+            return self.tools
+        names = [item for item in wish if isinstance(item, str)]
+        unknown = sorted(set(names) - {tool.name for tool in self.tools})
+        if unknown:
+            raise ValueError(
+                f"prompt {self.name!r}: retool asks for {unknown!r}; the tools are "
+                f"{[tool.name for tool in self.tools]}"
+            )
+        own = [item for item in wish if not isinstance(item, str)]
+        chosen = [*(tool for tool in self.tools if tool.name in names), *own]
+        _check_tools(chosen, f"prompt {self.name!r}: retool")
+        return chosen
+
+
+@overload
+def ask(
+    text: str,
+    ctx: Context | Mapping[str, Any] | None = None,
+    *,
+    schema: Literal[False] | None = None,
+    tools: Sequence[Tool[Any]] = (),
+    files: Iterable[Any] = (),
+) -> str: ...
+@overload
+def ask(
+    text: str,
+    ctx: Context | Mapping[str, Any] | None = None,
+    *,
+    schema: type[T],
+    tools: Sequence[Tool[Any]] = (),
+    files: Iterable[Any] = (),
+) -> T: ...
+@overload
+def ask(
+    text: str,
+    ctx: Context | Mapping[str, Any] | None = None,
+    *,
+    schema: Any,
+    tools: Sequence[Tool[Any]] = (),
+    files: Iterable[Any] = (),
+) -> Any: ...
+def ask(
+    text: str,
+    ctx: Context | Mapping[str, Any] | None = None,
+    *,
+    schema: Any = None,
+    tools: Sequence[Tool[Any]] = (),
+    files: Iterable[Any] = (),
+) -> Any:
+    """Ask a model once: *text* is the user's message as it is, no template.
+
+    *files* are paths, URLs or ``Part`` values, sent beside the text.
+
+    Raises:
+        PromptError, ProviderError: as calling a ``Prompt``.
+    """
+    ctx = Context.of(ctx)
+    parts = [_part(file) for file in files]
+    content = text if not parts else (Part.text(text), *parts)
+    prompt: Prompt[Any] = Prompt("ask", "", schema=schema, tools=tools)
+    said = Message("user", content)
+    return prompt(None, ctx.replace(messages=(*ctx.messages, said)))
+
+
+def _part(file: Any) -> Part:
+    """Return *file* as a part, its kind by the name's ending."""
+    if isinstance(file, Part):
+        return file
+    import mimetypes
+
+    kind, _ = mimetypes.guess_type(str(file))
+    family = (kind or "").partition("/")[0]
+    if family == "image":
+        make = Part.image
+    elif family == "audio":
+        make = Part.audio
+    else:
+        make = Part.file
+    if isinstance(file, str) and "://" not in file and not file.startswith("data:"):
+        from pathlib import Path
+
+        file = Path(file)
+    return make(file, kind)
+
+
+def _made(cls: type[Prompt[Any]], given: Dict[str, Any]) -> Prompt[Any]:
+    return cls(**given)
+
+
+def _tool_output(event: Event) -> Any:
+    if isinstance(event, ToolOutputEvent):
+        return PromptToolOutput(event.tool.name, event.result)
+    if isinstance(event, ToolErrorEvent) and event.has_result and event.tool:
+        return PromptToolOutput(event.tool.name, event.result)
+    return _SKIP
+
+
+def _content(event: Event) -> Any:
+    return event.content if isinstance(event, TextPartialEvent) else _SKIP
+
+
+def _nothing(event: Event) -> Any:
+    return _SKIP
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """Refuse arguments that cannot be what they must be."""
+    name = given["name"]
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"name is a str that says something, not {name!r:.80}")
+    what = f"prompt {name!r}: "
+    for key in ("content", "user_turn"):
+        value = given[key]
+        if not isinstance(value, (str, Template)) and (key == "content" or value):
+            raise TypeError(f"{what}{key} is a str or a Template, not {value!r:.80}")
+    _check_tools(given["tools"], what + "tools")
+    if given["parse"] is not None and given["schema"] in (None, False):
+        raise ValueError(
+            f"{what}parse gets the value of a structured answer; give a schema too"
+        )
+    if given["tool_execution"] not in _EXECUTIONS:
+        raise ValueError(
+            f"{what}tool_execution is one of {_EXECUTIONS}, "
+            f"not {given['tool_execution']!r}"
+        )
+    handlers = given["on_tool_result"]
+    if isinstance(handlers, Mapping):
+        known = {tool.name for tool in given["tools"]}
+        unknown = sorted(set(handlers) - known)
+        if unknown and given["retool"] is None:
+            raise ValueError(
+                f"{what}on_tool_result has {unknown!r}; the tools are {sorted(known)}"
+            )
+    _check_numbers(given, what)
+
+
+def _check_numbers(given: Mapping[str, Any], what: str) -> None:
+    least = {"tool_concurrency": 1, "validation_error_max_length": None}
+    for key in (
+        "tool_concurrency",
+        "tool_retries",
+        "tool_iterations",
+        "tools_max",
+        "output_retries",
+        "forget_retries",
+        "validation_error_max_length",
+    ):
+        value, floor = given[key], least.get(key, 0)
+        if value is None and key not in least and key != "tool_iterations":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{what}{key} is a whole number, not {value!r:.80}")
+        if floor is not None and value < floor:
+            raise ValueError(f"{what}{key} is at least {floor}, not {value!r}")
+
+
+def _check_tools(tools: Any, what: str) -> None:
+    if isinstance(tools, (Tool, str)) or not isinstance(tools, (list, tuple)):
+        raise TypeError(f"{what} is a list of Tool, not {tools!r:.80}")
+    seen = set()
+    for tool in tools:
+        if not isinstance(tool, Tool):
+            hint = "; decorate the function with @aeye.tool" if callable(tool) else ""
+            raise TypeError(f"{what} holds Tool values, not {tool!r:.80}{hint}")
+        if tool.name in seen:
+            raise ValueError(f"{what} has two tools named {tool.name!r}")
+        seen.add(tool.name)
+
+
+def _bound(
+    fn: Callable[..., Any] | None, what: str, names: Iterable[str]
+) -> Bound | None:
+    return None if fn is None else bind(fn, what, names)
+
+
+def _source(schema: Any, what: str) -> Any:
+    """Return a Schema, a function of the input, or None for text."""
+    if schema is None or schema is False:
+        return None
+    if callable(schema) and hasattr(schema, "__code__"):
+        return bind(schema, what, ("ctx", "input"))
+    return schema if isinstance(schema, Schema) else Schema(schema)
+
+
+def _source_of_dict(value: Any, what: str) -> Any:
+    """Return a value, or a function of the input, bound."""
+    return bind(value, what, ("ctx", "input")) if callable(value) else value
+
+
+def _presenter(given: Any, what: str) -> Any:
+    names = ("ctx", "input")[:1]
+    if isinstance(given, Mapping):
+        return {k: bind(fn, f"{what}[{k!r}]", names) for k, fn in given.items()}
+    return _bound(given, what, names)
+
+
+def _ask(value: Any, input: Any, named: Mapping[str, Any]) -> Any:
+    if callable(value) and not isinstance(value, Schema):
+        return value(input, named)
+    return value
+
+
+def _as_schema(source: Any) -> Schema | None:
+    """Return the schema of a structured answer, or None where it is text."""
+    if source is None or source is False:
+        return None
+    schema = source if isinstance(source, Schema) else Schema(source)
+    return None if schema.is_text else schema
+
+
+def _variables(data: Any) -> Dict[str, Any]:
+    """Return the template's variables as a dict of our own."""
+    if isinstance(data, Mapping):
+        return dict(data)
+    if dataclasses.is_dataclass(data) and not isinstance(data, type):
+        return {f.name: getattr(data, f.name) for f in dataclasses.fields(data)}
+    if hasattr(data, "_asdict"):
+        return dict(data._asdict())
+    if hasattr(data, "__dict__"):
+        return dict(vars(data))
+    raise TypeError(
+        f"input is a dict or an object whose attributes are the template's "
+        f"variables, not {data!r:.80}; an 'input' function can make one of it"
+    )

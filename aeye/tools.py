@@ -1,0 +1,485 @@
+"""A function that a model may call: its schema, its instructions, its arguments' check.
+
+``@tool`` makes a ``Tool`` of a typed function; ``Tool(…)`` says everything by hand.
+A Tool is a value: it holds no state of a run and may be shared by prompts and
+threads.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from dataclasses import dataclass
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Generic,
+    Iterable,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Tuple,
+    TypeVar,
+    Union,
+    overload,
+)
+
+from .callback import Bound, ask, bind, is_context, refuse_async
+from .context import Context
+from .decode import decode_wire
+from .descriptor import FormatDescriptor, get_descriptor_by_id
+from .errors import ToolArgumentError
+from .request import ToolDefinition
+from .schema import Finding, Schema, docstring_parts, parse_json, type_hints
+from .template import Template
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class ToolOptions(TypedDict, total=False):
+        """What ``@tool`` takes besides the function."""
+
+        name: str
+        description: str | Callable[..., str | None]
+        instructions: str | Callable[..., str | None]
+        input: Callable[..., Any]
+        schema: Any
+        strict: bool | float
+        parse: Callable[..., Any]
+        validate: Callable[..., Any]
+        max_args_length: int
+        applicable: Callable[..., Any]
+        approval: Any
+        inline: bool
+        timeout: float
+        on_error: Literal["report", "raise"]
+        metadata: Any
+
+
+__all__ = ["RepairAttempt", "Tool", "find_issues", "tool"]
+
+T = TypeVar("T")
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_UNSET: Any = object()
+
+
+@dataclass(frozen=True)
+class RepairAttempt:
+    """Fields that arrived as text with JSON in it, and whether that was mended."""
+
+    fields: Tuple[str, ...]
+    success: bool
+
+
+class Tool(Generic[T]):
+    """What a model may call; *T* is what the function returns.
+
+    *call* gets the checked arguments: a dict, or whatever *schema* or *parse* makes
+    of them; a further parameter named ``ctx`` gets the context. *description*,
+    *instructions*, *schema* and *metadata* may be functions of the context; a schema
+    function that gives None takes the tool out of the run. *instructions* is
+    literal text; with *input*, a function of the context that gives its variables,
+    it is a template.
+
+    Raises:
+        TypeError, ValueError: an argument cannot be what it must be; the message
+            names it.
+        SchemaError: *schema* is none.
+    """
+
+    kind: Literal["tool"] = "tool"
+
+    def __init__(  # noqa: PLR0913  # the public constructor's names are the contract
+        self,
+        name: str,
+        call: Callable[..., T],
+        *,
+        schema: Any,
+        description: str | Callable[..., str | None] = "",
+        instructions: str | Callable[..., str | None] = "",
+        input: Callable[..., Any] | None = None,
+        strict: bool | float = 1,
+        parse: Callable[..., Any] | None = None,
+        validate: Callable[..., Any] | None = None,
+        max_args_length: int | None = None,
+        applicable: Callable[..., Any] | None = None,
+        approval: Any = None,
+        inline: bool = False,
+        timeout: float | None = None,
+        on_error: Literal["report", "raise"] = "report",
+        metadata: Any = None,
+    ) -> None:
+        _check_name(name)
+        if on_error not in ("report", "raise"):
+            raise ValueError(f"on_error is 'report' or 'raise', not {on_error!r}")
+        if inline and timeout is not None:
+            raise ValueError(
+                f"tool {name!r}: an inline call runs in the caller's thread, where no "
+                "timeout can end it; give one of inline and timeout"
+            )
+        self.name = name
+        self.call = call
+        self.strict = strict
+        self.max_args_length = max_args_length
+        self.approval = approval
+        self.inline = inline
+        self.timeout = timeout
+        self.on_error = on_error
+        what = f"tool {name!r}: "
+        self._spread = call if isinstance(call, _Spread) else None
+        self._call = bind(call, what + "call", ("ctx",))
+        self._description = _maybe(description, what + "description")
+        self._instructions = _maybe(instructions, what + "instructions")
+        self._metadata = _maybe({} if metadata is None else metadata, what + "metadata")
+        self._input = _bound(input, what + "input")
+        self._parse = _bound(parse, what + "parse")
+        self._validate = _bound(validate, what + "validate")
+        self._applicable = _bound(applicable, what + "applicable")
+        self._schema: Union[Bound, Schema, None] = _schema(schema, what + "schema")
+        self._fixed = self._compile_fixed()
+        self.__doc__ = description if isinstance(description, str) else None
+        self.__name__ = name
+
+    @property
+    def description(self) -> str:
+        """The description, where it is not a function of the context."""
+        return "" if callable(self._description) else str(self._description or "")
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of the arguments, where it is not a function of the context."""
+        return self._schema if isinstance(self._schema, Schema) else None
+
+    @property
+    def fixed(self) -> tuple[str, ToolDefinition] | None:
+        """What ``compile`` gives in every context; None where the context has a say."""
+        return self._fixed if self._applicable is None else None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> T:
+        """Call the function as it was before it became a tool."""
+        return self.call(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}>"
+
+    def __reduce__(self) -> Any:
+        # A decorated function is found under its name in its module, as this Tool.
+        fn = self._spread.fn if self._spread else self.call
+        module, name = getattr(fn, "__module__", ""), getattr(fn, "__qualname__", "")
+        if _look_up(module, name) is self:
+            return _look_up, (module, name)
+        return super().__reduce__()
+
+    def __getstate__(self) -> Any:
+        raise TypeError(
+            f"tool {self.name!r} cannot be pickled: it is not a module-level @tool"
+        )
+
+    def __copy__(self) -> Tool[T]:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tool[T]:
+        return self  # a value: nothing in it changes
+
+    def compile(self, ctx: Context) -> tuple[str, ToolDefinition] | None:
+        """Return the instructions and the definition for *ctx*, or None without one."""
+        if self._fixed is not None:
+            return self._fixed
+        schema = self._schema_for(ctx)
+        if schema is None:
+            return None
+        text = str(self._ask(self._instructions, ctx) or "")
+        if text and self._input is not None:
+            text = Template(text).render(self._input(ctx, {"ctx": ctx}) or {})
+        description = str(self._ask(self._description, ctx) or "")
+        return text, ToolDefinition(self.name, description, schema, strict=self.strict)
+
+    def applicable(self, ctx: Context | Mapping[str, Any] | None = None) -> bool:
+        """Whether the tool may be offered in *ctx*."""
+        ctx = Context.of(ctx)
+        if self._applicable is not None:
+            return bool(self._applicable(ctx, {"ctx": ctx}))
+        return self._schema_for(ctx) is not None
+
+    def metadata(self, ctx: Context | Mapping[str, Any] | None = None) -> Any:
+        """Return the metadata; where it is a function, what that gives for *ctx*."""
+        return self._ask(self._metadata, Context.of(ctx))
+
+    def parse(
+        self,
+        ctx: Context,
+        arguments: str,
+        schema: Schema | None = None,
+        descriptor: FormatDescriptor | str | None = None,
+        on_repair: Callable[[RepairAttempt], Any] | None = None,
+    ) -> Any:
+        """Check a model's *arguments* and return what the function is called with.
+
+        *schema* defaults to the tool's own. With a *descriptor* the arguments are
+        first brought back from that dialect. Fields that arrived as JSON inside a
+        string are taken apart, after the plain reading has failed.
+
+        Raises:
+            ToolArgumentError: they do not fit; the message is for the model.
+        """
+        if self.max_args_length is not None and len(arguments) > self.max_args_length:
+            raise self._bad(
+                f"the arguments are {len(arguments)} characters long and exceeded the "
+                f"configured size limit of {self.max_args_length}"
+            )
+        schema = schema or self._schema_for(ctx)
+        if schema is None:
+            raise self._bad(
+                f"Not able to build a schema to parse arguments for {self.name}"
+            )
+        try:
+            value = parse_json(arguments if arguments.strip() else "{}")
+        except ValueError as exc:
+            raise self._bad(str(exc)) from exc
+        if descriptor is not None:
+            if isinstance(descriptor, str):
+                descriptor = get_descriptor_by_id(descriptor)
+            value = decode_wire(schema, value, descriptor)
+        if self._parse is not None:
+            value = self._custom(self._parse, value, ctx)
+        else:
+            value = self._load(schema, value, on_repair)
+        if self._validate is not None:
+            self._custom(self._validate, value, ctx)
+        return value
+
+    def run(self, value: Any, ctx: Context | Mapping[str, Any] | None = None) -> Any:
+        """Call the function with checked arguments; what it raises passes through."""
+        ctx = Context.of(ctx)
+        if self._spread is not None:
+            return self._spread.run(value, ctx)
+        return self._call(value, {"ctx": ctx})
+
+    def _bad(self, text: str, path: str | None = None) -> ToolArgumentError:
+        return ToolArgumentError(text, tool=self.name, path=path)
+
+    def _ask(self, value: Any, ctx: Context) -> Any:
+        return value(ctx, {"ctx": ctx}) if callable(value) else value
+
+    def _schema_for(self, ctx: Context) -> Schema | None:
+        if self._schema is None or isinstance(self._schema, Schema):
+            return self._schema
+        found = self._schema(ctx, {"ctx": ctx})
+        if found is None or found is False:
+            return None
+        return found if isinstance(found, Schema) else Schema(found)
+
+    def _compile_fixed(self) -> tuple[str, ToolDefinition] | None:
+        """What ``compile`` gives where no part of it depends on the context."""
+        parts = (self._schema, self._description, self._instructions)
+        if self._input is not None or any(
+            callable(part) and not isinstance(part, Schema) for part in parts
+        ):
+            return None
+        if not isinstance(self._schema, Schema):
+            return None
+        made = ToolDefinition(
+            self.name, str(self._description), self._schema, strict=self.strict
+        )
+        return str(self._instructions), made
+
+    def _custom(self, fn: Bound, value: Any, ctx: Context) -> Any:
+        result, error = ask(fn, value, ctx)
+        if error is not None:
+            raise self._bad(str(error)) from error
+        return result
+
+    def _load(
+        self,
+        schema: Schema,
+        value: Any,
+        on_repair: Callable[[RepairAttempt], Any] | None,
+    ) -> Any:
+        made, findings = schema.load(value)
+        if not findings:
+            return made
+        fields = _looks_encoded(value)
+        if not fields:
+            raise self._bad(find_issues(findings), findings[0].path)
+        inner = {name: _parsed(value[name]) for name in fields}
+        mended = {k: v for k, v in inner.items() if v is not _UNSET}
+        made, still = schema.load({**value, **mended}) if mended else (None, findings)
+        if on_repair is not None:
+            names = tuple(mended) if mended else tuple(fields)
+            on_repair(RepairAttempt(names, success=not still))
+        if not still:
+            return made
+        if not mended:
+            names_text = ", ".join(repr(name) for name in fields)
+            raise self._bad(
+                f"{names_text} arrived as a JSON-encoded string whose inner JSON is "
+                "malformed; send the value as a JSON object directly"
+            )
+        raise self._bad(find_issues(findings), findings[0].path)
+
+
+def find_issues(findings: Iterable[Finding]) -> str:
+    """Write *findings* for a model, one line each.
+
+    >>> find_issues([Finding("a.b", "expected integer, got string", "x")])
+    '- a.b: expected integer, got string (input: x)'
+    """
+    return "\n".join(map(_issue, findings))
+
+
+def _issue(finding: Finding) -> str:
+    shown = ""
+    if isinstance(finding.value, (str, bool, int, float)):
+        value = finding.value
+        text = value if isinstance(value, str) else json.dumps(value)
+        shown = f" (input: {text if len(text) <= 100 else text[:100] + '…'})"
+    where = f"{finding.path}: " if finding.path else ""
+    return f"- {where}{finding.message}{shown}"
+
+
+class _Spread:
+    """A typed function, called with its arguments by name."""
+
+    def __init__(self, fn: Callable[..., Any], contexts: Tuple[str, ...]) -> None:
+        self.fn = fn
+        self.contexts = contexts
+        parameters = inspect.signature(fn).parameters.values()
+        self.positional = [
+            p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY
+        ]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+    def run(self, value: Mapping[str, Any], ctx: Context) -> Any:
+        given = dict(value)
+        for name in self.contexts:
+            given[name] = ctx
+        if not self.positional:
+            return self.fn(**given)
+        first: List[Any] = []
+        for name in self.positional:
+            if name not in given:
+                break
+            first.append(given.pop(name))
+        return self.fn(*first, **given)
+
+
+@overload
+def tool(fn: Callable[..., T], /, **options: Unpack[ToolOptions]) -> Tool[T]: ...
+@overload
+def tool(
+    **options: Unpack[ToolOptions],
+) -> Callable[[Callable[..., T]], Tool[T]]: ...
+def tool(fn: Optional[Callable[..., Any]] = None, /, **options: Any) -> Any:
+    """Make a ``Tool`` of a typed function; the result can still be called.
+
+    The schema comes from the annotations and defaults, descriptions from the
+    docstring (Google, NumPy and reST styles). A parameter annotated ``Context`` gets
+    the run's context and is never shown to the model. With *options*, which are
+    those of ``Tool``, write ``@tool(name="…")``.
+
+    >>> @tool
+    ... def add(a: int, b: int = 1) -> int:
+    ...     \"\"\"Add two numbers.\"\"\"
+    ...     return a + b
+    >>> add, add(2, b=3)
+    (<Tool add>, 5)
+
+    Raises:
+        TypeError: *fn* is no function, or an ``async def``.
+        SchemaError: an annotation that has no JSON form, or a name that cannot be
+            found; the message names the parameter.
+    """
+    if fn is None:
+        return lambda given: tool(given, **options)
+    if not callable(fn) or isinstance(fn, Tool):
+        raise TypeError(f"@tool decorates a function, not {fn!r:.80}")
+    refuse_async(fn, "@tool")
+    contexts = _context_parameters(fn)
+    summary, _ = docstring_parts(fn)
+    name = options.pop("name", None) or getattr(fn, "__name__", type(fn).__name__)
+    options.setdefault("description", summary)
+    if "schema" not in options:
+        options["schema"] = Schema.of_function(fn, skip=contexts)
+    made: Tool[Any] = Tool(name, _Spread(fn, contexts), **options)
+    made.__doc__ = fn.__doc__
+    made.__wrapped__ = fn  # type: ignore[attr-defined]  # for inspect and help()
+    made.__module__ = fn.__module__
+    return made
+
+
+def _context_parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the parameters of *fn* that get the context."""
+    parameters = inspect.signature(fn).parameters.values()
+    if not any(p.name == "ctx" or is_context(p.annotation) for p in parameters):
+        plain = [p.annotation for p in parameters if not isinstance(p.annotation, str)]
+        if len(plain) == len(parameters):
+            return ()
+    hints = type_hints(fn)
+    return tuple(
+        p.name
+        for p in parameters
+        if hints.get(p.name) is Context or (p.name == "ctx" and p.name not in hints)
+    )
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"a tool's name is a str, not {name!r:.80}")
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"tool name {name!r:.100} is not 1 to 64 letters, digits, '_' or '-'; "
+            "give one with name=…"
+        )
+
+
+def _maybe(value: Any, what: str) -> Any:
+    """Return *value*, bound when it is a function of the context."""
+    return bind(value, what, ("ctx",)) if callable(value) else value
+
+
+def _bound(fn: Optional[Callable[..., Any]], what: str) -> Optional[Bound]:
+    return None if fn is None else bind(fn, what, ("ctx",))
+
+
+def _schema(source: Any, what: str) -> Union[Bound, Schema, None]:
+    """Return a Schema, or a function of the context; a class is a source."""
+    if source is None or isinstance(source, Schema):
+        return source
+    if inspect.isfunction(source) or inspect.ismethod(source):
+        return bind(source, what, ("ctx",))
+    return Schema(source)
+
+
+def _look_up(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    if found is None and module:
+        __import__(module)
+        found = sys.modules[module]
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _looks_encoded(value: Any) -> list[str]:
+    """Return the top-level fields whose text begins like JSON."""
+    if not isinstance(value, dict):
+        return []
+    return [
+        name
+        for name, field in value.items()
+        if isinstance(field, str) and field.lstrip()[:1] in ("{", "[")
+    ]
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError:
+        return _UNSET

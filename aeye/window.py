@@ -1,0 +1,150 @@
+"""Histories: mending one that came from outside, and forgetting what no longer fits.
+
+Pure functions over messages. A *group* is a message and the tool replies right
+after it; a call and its replies are kept or forgotten together.
+"""
+
+from __future__ import annotations
+
+from typing import AbstractSet, Any, Callable, Mapping, Optional, Sequence
+
+from .message import Message
+from .usage import Usage
+
+__all__ = ["DEFAULT_MAX_OUTPUT", "message_costs", "repair", "trim"]
+
+# Output tokens set aside where nobody says how many may be written.
+DEFAULT_MAX_OUTPUT = 4096
+
+INTERRUPTED = "[interrupted]"
+
+
+def repair(
+    messages: Sequence[Message],
+    *,
+    pending: AbstractSet[str] = frozenset(),
+    strict: bool = False,
+) -> tuple[Message, ...]:
+    """Return *messages* with every tool call answered exactly once, right after it.
+
+    Replies are moved behind their call; replies to nothing and second replies are
+    dropped; a call without one is answered ``[interrupted]``, unless its id is in
+    *pending*. The messages themselves are not changed.
+
+    Raises:
+        ValueError: *strict*, and something would have to be mended.
+    """
+    replies = _replies(messages)
+    mended: list[Message] = []
+    for at, message in enumerate(messages):
+        if message.role == "tool":
+            continue
+        mended.append(message)
+        for call in message.tool_calls:
+            reply = replies.get((at, call.id))
+            if reply is not None:
+                mended.append(reply)
+            elif call.id not in pending:
+                mended.append(
+                    Message("tool", INTERRUPTED, name=call.name, tool_call_id=call.id)
+                )
+    if strict and mended != list(messages):
+        at = next(
+            (i for i, pair in enumerate(zip(mended, messages)) if pair[0] != pair[1]),
+            min(len(mended), len(messages)),
+        )
+        raise ValueError(
+            f"messages: the history is broken at message {at}: a tool call is not "
+            "answered exactly once, right after it (strict_history is set)"
+        )
+    return tuple(mended)
+
+
+def _replies(messages: Sequence[Message]) -> dict[tuple[int, str], Message]:
+    """Return the reply to each call, by the call's place and id."""
+    found: dict[tuple[int, str], Message] = {}
+    open_at: dict[str, int] = {}
+    early: dict[str, Message] = {}
+    for at, message in enumerate(messages):
+        for call in message.tool_calls:
+            open_at[call.id] = at
+            if call.id in early:
+                found[at, call.id] = early.pop(call.id)
+        if message.role == "tool" and message.tool_call_id is not None:
+            key = message.tool_call_id
+            if key not in open_at:
+                early.setdefault(key, message)
+            else:
+                found.setdefault((open_at[key], key), message)
+    return found
+
+
+def message_costs(
+    messages: Sequence[Message],
+    estimate: Callable[[Message], Any] | None,
+    usage: Usage | None,
+) -> list[int] | None:
+    """Return what each message costs in tokens, or None where that is unknown.
+
+    A message's own ``tokens`` count first, then *estimate*, then an equal share of
+    the input tokens that *usage* reports for all of them.
+    """
+    known: list[Optional[int]] = [
+        message.tokens
+        if message.tokens is not None
+        else _tokens(estimate(message))
+        if estimate is not None
+        else None
+        for message in messages
+    ]
+    unknown = known.count(None)
+    if not unknown:
+        return [cost or 0 for cost in known]
+    reported = usage.input_tokens if usage is not None else 0
+    if not reported:
+        return None
+    rest = max(reported - sum(cost or 0 for cost in known), 0)
+    share = -(-rest // unknown)
+    return [share if cost is None else cost for cost in known]
+
+
+def _tokens(said: Any) -> int:
+    """Read what ``estimate_usage`` gives: a Usage, its dict, or a number."""
+    if isinstance(said, Mapping):
+        said = Usage.from_dict(said)
+    return said.total_tokens if isinstance(said, Usage) else int(said)
+
+
+def trim(
+    messages: Sequence[Message], costs: Sequence[int], limit: int
+) -> tuple[Message, ...]:
+    """Forget the oldest groups until the rest costs at most *limit* tokens.
+
+    System messages, the last user message and the latest group always stay; when
+    nothing else is left, what remains is returned although it does not fit.
+    """
+    excess = sum(costs) - limit
+    groups = _groups(messages)
+    users = [at for at, m in enumerate(messages) if m.role == "user"]
+    dropped: set[int] = set()
+    for group in groups[:-1]:
+        if excess <= 0:
+            break
+        first = messages[group[0]]
+        if first.role == "system" or (users and group[0] == users[-1]):
+            continue
+        dropped.update(group)
+        excess -= sum(costs[at] for at in group)
+    return tuple(m for at, m in enumerate(messages) if at not in dropped)
+
+
+def _groups(messages: Sequence[Message]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for at, message in enumerate(messages):
+        if message.role == "tool" and groups:
+            before = messages[groups[-1][0]]
+            if before.tool_calls or before.role == "tool":
+                groups[-1].append(at)
+                continue
+        groups.append([at])
+    return groups

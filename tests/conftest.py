@@ -1,0 +1,46 @@
+"""Fixtures for all tests: the data folder where there is one, and no network."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+# Recorded traffic and schemas to test with. They are not part of the repository.
+SHARED = ROOT.parent / "shared"
+
+_connect = socket.socket.connect
+
+
+def _guarded(sock: socket.socket, address: object) -> object:
+    host = address[0] if isinstance(address, tuple) else address
+    if sock.family != getattr(socket, "AF_UNIX", None) and host not in (
+        "127.0.0.1",
+        "::1",
+        "localhost",
+    ):
+        raise AssertionError(f"a test wants to talk to {host!r}")
+    return _connect(sock, address)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _only_loopback():
+    """No test talks to anything but this machine."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(socket.socket, "connect", _guarded)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def _no_keys():
+    """No test sees the keys and model names of whoever runs it."""
+    patch = pytest.MonkeyPatch()
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_BASE_URL")) or name == "AEYE_MODEL":
+            patch.delenv(name)
+    yield
+    patch.undo()
