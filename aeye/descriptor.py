@@ -402,11 +402,11 @@ def resolve_descriptor(options: ToJSONSchemaOptions) -> FormatDescriptor:
         return options
     if isinstance(options, bool):
         return OPENAI_STRICT if options else LENIENT
-    if isinstance(options, Mapping) and isinstance(options.get("strict"), bool):
-        unknown = sorted(set(options) - {"strict", "format"})
-        family = options.get("format") or "openai"
-        if not unknown and isinstance(family, str):
-            return get_descriptor(family, options["strict"])
+    given: Any = options  # whatever a caller wrote
+    if isinstance(given, Mapping) and isinstance(given.get("strict"), bool):
+        family = given.get("format") or "openai"
+        if given.keys() <= {"strict", "format"} and isinstance(family, str):
+            return get_descriptor(family, given["strict"])
     raise TypeError(
         "descriptor: a FormatDescriptor, True, False or "
         f'{{"strict": bool, "format": family}}, not {options!r:.200}'
