@@ -14,11 +14,13 @@ import random
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Callable, Dict, List, Set, Tuple
 
 from .errors import SchemaError
 from .sampling_text import of_format, of_pattern
 from .schema import Schema, canonical_json
+from .schema_pattern import runnable
 
 __all__ = ["sample"]
 
@@ -496,10 +498,8 @@ def _of_property(node: Any, key: str) -> Any:
     """Return what holds for the property *key*."""
     parts = [node["properties"][key]] if key in node.get("properties", {}) else []
     for pattern, part in node.get("patternProperties", {}).items():
-        try:
-            parts += [part] if re.search(pattern, key) else []
-        except re.error:
-            continue
+        checked = runnable(pattern)
+        parts += [part] if checked and re.search(checked, key) else []
     if not parts:
         return node.get("additionalProperties", True)
     return parts[0] if len(parts) == 1 else {"allOf": parts}
@@ -508,9 +508,8 @@ def _of_property(node: Any, key: str) -> Any:
 def _step(node: Any, whole: bool) -> Decimal:
     """Return what the number is a multiple of; zero for anything."""
     step = Decimal(str(node.get("multipleOf", 1 if whole else 0)))
-    while whole and step != int(step):
-        step *= 10
-    return step
+    # The whole multiples of p/q, in lowest terms, are those of p.
+    return Decimal(Fraction(step).numerator) if whole else step
 
 
 def _bounds(node: Any, step: Any) -> tuple[Decimal, Decimal]:

@@ -7,6 +7,8 @@ import string
 from random import Random
 from typing import Any, Callable, Dict, List, Tuple
 
+from .schema_pattern import runnable
+
 __all__ = ["of_format", "of_pattern"]
 
 # A node of a pattern: ("set", characters), ("all", nodes), ("any", nodes) or
@@ -42,7 +44,7 @@ def of_pattern(
 
     *first* is returned when it will do. What assertions (``(?=…)``, ``\b``) ask for
     is met by luck or not at all; then, and for what cannot be read, the answer is
-    None.
+    None. A pattern that must not be run is followed, but the text is not checked.
 
     >>> of_pattern("^[A-C]{2}-\\d{3}$", Random(0), (0, 80))
     'AB-475'
@@ -51,15 +53,17 @@ def of_pattern(
     """
     least, most = length
     try:
-        compiled = re.compile(pattern)
         tree = _Reader(pattern).alternatives()
-    except (re.error, ValueError, OverflowError, RecursionError):
+    except (ValueError, IndexError, RecursionError):
         return None
+    checked = runnable(pattern)
 
     def fits(text: str) -> bool:
-        return least <= len(text) <= most and compiled.search(text) is not None
+        if not least <= len(text) <= most:
+            return False
+        return checked is None or re.search(checked, text) is not None
 
-    if fits(first):
+    if checked is not None and fits(first):
         return first
     for more in range(_TRIES):
         text = _write(tree, rng, more)
@@ -82,7 +86,7 @@ class _Reader:
 
     def next(self) -> str:
         self.pos += 1
-        return self.pattern[self.pos - 1]
+        return self.pattern[self.pos - 1]  # at the end: an IndexError
 
     def alternatives(self) -> _Node:
         found = [self.sequence()]
