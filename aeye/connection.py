@@ -1,0 +1,217 @@
+"""``connect``: a name becomes a Context with a model in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
+from urllib.parse import urlsplit
+
+from .context import Context
+from .errors import NoModelError
+from .provider import WIRES, ApiKey, Provider
+from .transport import HttpTransport, Retry, Timeout
+from .vendor import VENDORS, Vendor, get_vendor
+from .wire import ModelFacts, Wire
+
+if TYPE_CHECKING:
+    import requests
+
+__all__ = ["connect", "default_context"]
+
+_REHEARSAL = "rehearsal"
+_FACTS = {field.name for field in dataclasses.fields(ModelFacts)}
+
+
+def connect(  # noqa: PLR0913  # the public function's names are the contract
+    model: str | None = None,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    format: str | None = None,
+    timeout: float | Timeout = (10, 600),
+    max_retries: int = 2,
+    session: requests.Session | None = None,
+    headers: Mapping[str, str] | None = None,
+    facts: Mapping[str, Any] | None = None,
+    **context: Any,
+) -> Context:
+    """Return a Context whose model is *model*, written ``"vendor:model"``.
+
+    Nothing is sent and nothing imported that talks to a network until the model is
+    asked. Without *model* the environment's ``AEYE_MODEL`` names it.
+
+    The key comes from *api_key* or the vendor's environment variable. *base_url* names
+    another address that speaks the vendor's format. *timeout* is in seconds: to
+    connect, and between two bytes; one number means both. *max_retries* is how often a
+    call is repeated after a failure that may pass. *session* is used instead of our
+    own connections. *facts* are rows of ``ModelFacts`` for a model we describe wrongly.
+    Everything else goes to the ``Context``.
+
+    Raises:
+        NoModelError: neither *model* nor ``AEYE_MODEL`` names one.
+        ValueError: an unknown vendor, a missing key, or an address that is none.
+    """
+    name = model if model is not None else os.environ.get("AEYE_MODEL", "").strip()
+    if not name:
+        raise NoModelError(
+            "no model: say connect('vendor:model'), such as 'openai:gpt-5-mini', or "
+            "set AEYE_MODEL"
+        )
+    if not isinstance(name, str):
+        raise TypeError(f"model is a text such as 'openai:gpt-5-mini', not {name!r}")
+    if name == _REHEARSAL or name.startswith(_REHEARSAL + ":"):
+        return _rehearse(name.partition(":")[2], context)
+    vendor, model = _split(name)
+    address = _base_url(vendor, base_url)
+    provider = Provider(
+        vendor,
+        _wire(vendor, format, address),
+        _key(vendor, api_key, headers),
+        address,
+        model=model,
+        facts=_facts(facts),
+        headers=_headers(headers),
+        transport=HttpTransport(_timeout(timeout), session),
+        retry=Retry(_count("max_retries", max_retries)),
+    )
+    known = provider.facts_of(model)
+    context.setdefault("context_window", known.context_window)
+    ctx = Context(
+        execute=provider.execute,
+        stream=provider.stream,
+        prepare=provider.prepare,
+        **context,
+    )
+    return ctx.replace(_close=provider.close)
+
+
+# One Context for each value of AEYE_MODEL, so that connections are shared.
+_defaults: Dict[str, Context] = {}
+_lock = threading.Lock()
+_MAX_DEFAULTS = 16
+
+
+def default_context() -> Context | None:
+    """Return the Context that ``AEYE_MODEL`` names, or None where it is not set."""
+    name = os.environ.get("AEYE_MODEL", "").strip()
+    if not name:
+        return None
+    with _lock:
+        if name not in _defaults:
+            while len(_defaults) >= _MAX_DEFAULTS:
+                _defaults.pop(next(iter(_defaults))).close()
+            _defaults[name] = connect(name)
+        return _defaults[name]
+
+
+def _rehearse(target: str, options: Dict[str, Any]) -> Context:
+    from .rehearsal import connect_rehearsal
+
+    return connect_rehearsal(target or "lenient", **options)
+
+
+def _split(name: str) -> tuple[Vendor, str]:
+    known = [vendor.name for vendor in VENDORS]
+    before, colon, model = name.partition(":")
+    vendor = get_vendor(before)
+    if vendor is not None and model:
+        return vendor, model
+    if vendor is not None:
+        raise ValueError(
+            f"{name!r} names no model: say '{vendor.name}:{vendor.example}', "
+            "for example"
+        )
+    if not colon:
+        close = [f"'{vendor}:{name}'" for vendor in known[:2]]
+        raise ValueError(
+            f"{name!r} does not say whose model it is: say {' or '.join(close)}, with "
+            f"one of {', '.join(known)}"
+        )
+    near = difflib.get_close_matches(before.lower(), [*known, _REHEARSAL], 1, 0.6)
+    hint = f"did you mean '{near[0]}:{model}'? " if near else ""
+    raise ValueError(
+        f"there is no vendor {before!r} (in {name!r}): {hint}There are "
+        f"{', '.join(known)} and {_REHEARSAL}; for another host that speaks one of "
+        "their formats, name it with base_url="
+    )
+
+
+def _base_url(vendor: Vendor, given: str | None) -> str:
+    found = (os.environ.get(name, "").strip() for name in vendor.url_names)
+    url = given or next((value for value in found if value), vendor.base_url)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ValueError(f"base_url is an http(s) address, not {url!r}")
+    if "@" in parts.netloc:
+        raise ValueError(
+            "base_url holds a user name or password; give them as headers="
+        )
+    return url
+
+
+def _wire(vendor: Vendor, format: str | None, address: str) -> Wire:
+    own = urlsplit(address).netloc == urlsplit(vendor.base_url).netloc
+    # Behind another address, chat completions is likely all there is.
+    usual = vendor.formats[0] if own or "chat" not in vendor.formats else "chat"
+    name = usual if format is None else format
+    if name not in WIRES:
+        raise ValueError(f"format is one of {sorted(WIRES)}, not {format!r}")
+    return WIRES[name]
+
+
+def _key(
+    vendor: Vendor, given: str | None, headers: Mapping[str, str] | None
+) -> ApiKey:
+    if given is not None:
+        given = given.strip()
+        if not given or not given.isascii() or not given.isprintable():
+            raise ValueError("api_key is printable ASCII text, and not empty")
+    key = ApiKey(given, vendor.key_names)
+    if key.get() is None and not vendor.keyless and not headers:
+        raise ValueError(
+            f"no key for {vendor.name}: set {' or '.join(vendor.key_names)}, or pass "
+            "api_key="
+        )
+    return key
+
+
+def _facts(given: Mapping[str, Any] | None) -> Tuple[Tuple[str, Any], ...]:
+    found: Dict[str, Any] = {}
+    for name, value in (given or {}).items():
+        if name not in _FACTS:
+            raise TypeError(f"facts has no {name!r}; it has {sorted(_FACTS)}")
+        if isinstance(value, (set, list)):
+            value = frozenset(value) if name != "efforts" else tuple(value)
+        found[name] = value
+    return tuple(found.items())
+
+
+def _headers(given: Mapping[Any, Any] | None) -> Optional[Dict[str, str]]:
+    if given is None:
+        return None
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"headers are text, which {name!r} or its value is not")
+    return dict(given)
+
+
+def _timeout(given: Any) -> Timeout:
+    pair: Any = given if isinstance(given, tuple) else (given, given)
+    good = len(pair) == 2 and all(
+        isinstance(n, (int, float)) and not isinstance(n, bool) and n > 0 for n in pair
+    )
+    if not good:
+        raise ValueError(
+            f"timeout is seconds, or (to connect, between bytes), not {given!r}"
+        )
+    connect, read = pair
+    return connect, read
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise ValueError(f"{name} is a whole number from 0 on, not {value!r}")

@@ -1,0 +1,454 @@
+"""A vendor, a transport and a wire format: something to ask a model with.
+
+``prepare`` decides what is sent and sends nothing; ``execute`` and ``stream`` send what
+they are given, and prepare it first if nobody has.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from urllib.parse import urlsplit
+
+from .context import Context
+from .delivery import apply_plan, is_planned
+from .errors import (
+    AuthError,
+    CapabilityError,
+    ProtocolError,
+    ProviderError,
+    StatusError,
+    StreamCutError,
+    TransportError,
+)
+from .media import resolve_messages
+from .message import ToolCall
+from .request import Request
+from .response import Chunk, Response, join, split
+from .sse import EventReader
+from .transport import (
+    HttpTransport,
+    Reply,
+    Retry,
+    Transport,
+    check_abort,
+    read_body,
+    retry_after,
+)
+from .vendor import Vendor, find_facts
+from .wire import ModelFacts, StreamDecoder, Wire, read_json, status_error
+from .wire_chat import CHAT
+
+__all__ = ["WIRES", "Provider"]
+
+# The formats there are, by name.
+WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (CHAT,)}
+
+# Bytes of one answer, or of one event of a stream.
+_LIMIT = 64 * 1024 * 1024
+# Bytes of an error's body.
+_ERROR_LIMIT = 1024 * 1024
+# Seconds to read on after the end mark, so that the connection can be used again.
+_DRAIN = 0.2
+# Headers that name a request, by vendor.
+_REQUEST_IDS = ("x-request-id", "request-id")
+
+_write = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+class ApiKey:
+    """A key, or the names of the environment variables that hold it.
+
+    The key is in no repr and in no pickle: where a pickle is opened, the environment
+    is asked again.
+    """
+
+    def __init__(self, value: str | None, names: tuple[str, ...]) -> None:
+        self._value = value
+        self.names = names
+
+    def get(self) -> str | None:
+        """Return the key, or None where there is none."""
+        if self._value is not None:
+            return self._value
+        found = (os.environ.get(name, "").strip() for name in self.names)
+        return next((value for value in found if value), None)
+
+    def __repr__(self) -> str:
+        return f"ApiKey({self.names!r})"
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"names": self.names}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self._value = None
+        self.names = state["names"]
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> ApiKey:
+        return self
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Provider:
+    """One way to ask a vendor's models. May be used by any number of threads."""
+
+    vendor: Vendor
+    wire: Wire
+    key: ApiKey
+    base_url: str
+    # The model asked where a request names none.
+    model: Optional[str] = None
+    # Rows of ModelFacts that the caller knows better.
+    facts: Tuple[Tuple[str, Any], ...] = ()
+    # The caller's own headers. They are in no pickle, since they may hold a secret.
+    headers: Optional[Mapping[str, str]] = None
+    transport: Transport = field(default_factory=HttpTransport)
+    retry: Retry = field(default_factory=Retry)
+
+    def prepare(self, request: Request, ctx: Any = None) -> Request:
+        """Return *request* as it is to be sent: model, dialects, delivery, choice.
+
+        Preparing a request twice changes nothing.
+
+        Raises:
+            CapabilityError: the model, or the format, has no place for something that
+                was asked.
+        """
+        model = request.model or self.model
+        if model is None:
+            raise ValueError("the request names no model, and connect() named none")
+        if model != request.model:
+            request = replace(request, model=model)
+        try:
+            facts = self.facts_of(model)
+            request = _fit(request, facts, self.wire)
+            return request if is_planned(request) else apply_plan(request, facts)
+        except ProviderError as exc:
+            raise self._sign(exc) from exc.__cause__
+
+    def facts_of(self, model: str) -> ModelFacts:
+        """Return what is known of *model* here."""
+        facts = find_facts(self.vendor, model)
+        return replace(facts, **dict(self.facts)) if self.facts else facts
+
+    def execute(self, request: Request, ctx: Any = None) -> Response:
+        """Ask and return the whole answer.
+
+        Raises:
+            ProviderError: see its subclasses; ``retryable`` says whether it may pass.
+            AbortedError: ``ctx.signal`` was set.
+        """
+        request = self.prepare(request, ctx)
+        signal = None if ctx is None else Context.of(ctx).signal
+        facts = self.facts_of(str(request.model))
+        try:
+            reply = self._open(request, facts, False, signal)
+            try:
+                data = read_body(reply, _LIMIT, signal)
+            except TransportError:
+                check_abort(signal)
+                raise
+            if _kind(reply) == "events":
+                response = join(_chunks([data], self.wire.decoder(facts), signal))
+            else:
+                response = self.wire.decode(read_json(data), facts)
+        except ProviderError as exc:
+            raise self._sign(exc) from exc.__cause__
+        dialects = _dialects(request)
+        if not dialects or not response.tool_calls:
+            return response
+        calls = tuple(_marked(call, dialects) for call in response.tool_calls)
+        return replace(response, tool_calls=calls)
+
+    def stream(self, request: Request, ctx: Any = None) -> Iterator[Chunk]:
+        """Ask and yield the answer as it comes. The request is sent by the first step.
+
+        Closing the iterator closes the connection.
+
+        Raises:
+            StreamCutError: the stream ended too soon; what had come was yielded.
+            ProviderError: as ``execute``.
+            AbortedError: ``ctx.signal`` was set.
+        """
+        request = self.prepare(request, ctx)
+        signal = None if ctx is None else Context.of(ctx).signal
+        facts = self.facts_of(str(request.model))
+        dialects = _dialects(request)
+        drain = 0.0
+        reply: Optional[Reply] = None
+        try:
+            reply = self._open(request, facts, True, signal)
+            chunks = self._read(reply, facts, signal)
+            for chunk in chunks:
+                if dialects and (chunk.tool_call_named or chunk.tool_call):
+                    chunk = _mark(chunk, dialects)
+                yield chunk
+            drain = _DRAIN
+        except ProviderError as exc:
+            raise self._sign(exc) from exc.__cause__
+        finally:
+            if reply is not None:
+                reply.close(drain)
+
+    def close(self) -> None:
+        """Close idle connections. The provider can still be used."""
+        if isinstance(self.transport, HttpTransport):
+            self.transport.close()
+
+    def _read(self, reply: Reply, facts: ModelFacts, signal: Any) -> Iterator[Chunk]:
+        if _kind(reply) != "json":
+            return _chunks(reply, self.wire.decoder(facts), signal)
+        # The host does not stream, and answers as if it had not been asked to.
+        data = read_body(reply, _LIMIT, signal)
+        return iter(split(self.wire.decode(read_json(data), facts)))
+
+    def _open(
+        self, request: Request, facts: ModelFacts, stream: bool, signal: Any
+    ) -> Reply:
+        """Send until there is a good answer or no hope."""
+        messages = resolve_messages(request.messages)
+        if messages is not request.messages:
+            request = replace(request, messages=messages)
+        body = _write(self.wire.encode(request, facts, stream)).encode("utf-8")
+        url = self._url(self.wire.path(str(request.model), stream))
+        headers = self._headers(self.wire.headers(request, facts))
+        attempt = 0
+        while True:
+            check_abort(signal)
+            try:
+                reply = self.transport.open(url, headers, body, signal)
+            except TransportError as exc:
+                again = exc.retryable and exc.errno != errno.ETIMEDOUT
+                error: ProviderError = exc
+                asked = None
+            else:
+                if 200 <= reply.status < 300:
+                    return reply
+                error, again = self._failed(reply, signal)
+                asked = error.retry_after
+            if not again or attempt >= self.retry.max_retries:
+                raise error
+            if asked is not None and asked > self.retry.cap:
+                raise error
+            self.retry.wait(self.retry.delay(attempt, asked), signal)
+            attempt += 1
+
+    def _failed(self, reply: Reply, signal: Any) -> tuple[StatusError, bool]:
+        """Return the error a reply stands for, and whether to ask again."""
+        status, headers = reply.status, reply.headers
+        body: Any = read_body(reply, _ERROR_LIMIT, signal)
+        body = body.decode("utf-8", "replace")
+        try:
+            body = read_json(body)
+        except ProtocolError:
+            body = body[:2000]
+        fault = self.wire.decode_error(status, headers, body)
+        if 300 <= status < 400:
+            host = urlsplit(headers.get("location", "")).netloc
+            where = f" (to {host})" if host else ""
+            fault = replace(
+                fault,
+                message=f"the address redirects{where}, which is not followed since "
+                "the key would go along; give the right base_url",
+            )
+        error = status_error(
+            fault,
+            status=status,
+            body=body,
+            request_id=next((headers[n] for n in _REQUEST_IDS if n in headers), None),
+            retry_after=retry_after(headers, time.time()),
+        )
+        return error, fault.kind != "quota" and self.retry.allows(status, headers)
+
+    def _url(self, path: str) -> str:
+        base, mark, query = self.base_url.partition("?")
+        return f"{base.rstrip('/')}{path}{mark}{query}"
+
+    def _headers(self, own: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the headers of a request; the same object for equal ones."""
+        key = self.key.get()
+        if key is None and not self.vendor.keyless and not self.headers:
+            raise AuthError(
+                f"there is no key: set {' or '.join(self.key.names)} (a key given to "
+                "connect() is not pickled)"
+            )
+        known: Tuple[Any, ...] = (key, tuple(own.items()))
+        made: Any = self.__dict__.get("_made")
+        if made is None or made[0] != known:
+            headers = {"Content-Type": "application/json", **dict(self.vendor.headers)}
+            for name, variable in self.vendor.header_names:
+                if os.environ.get(variable):
+                    headers[name] = os.environ[variable]
+            if key is not None:
+                name, before = self.vendor.key_header
+                headers[name] = before + key
+            headers.update(own)
+            headers.update(self.headers or {})
+            made = known, headers
+            self.__dict__["_made"] = made
+        return made[1]  # type: ignore[no-any-return]  # kept beside the fields, which are frozen
+
+    def _sign(self, exc: ProviderError) -> ProviderError:
+        if exc.provider is None:
+            exc.provider = self.vendor.name
+        return exc
+
+    def __getstate__(self) -> Dict[str, Any]:
+        state = {k: v for k, v in self.__dict__.items() if k != "_made"}
+        return {**state, "headers": None}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __repr__(self) -> str:
+        host = urlsplit(self.base_url).netloc
+        return f"<Provider {self.vendor.name}:{self.model} ({self.wire.name}, {host})>"
+
+
+def _chunks(pieces: Any, decoder: StreamDecoder, signal: Any) -> Iterator[Chunk]:
+    """Bytes to chunks, up to the end mark."""
+    reader = EventReader(_LIMIT)
+    feed, decode = reader.feed, decoder.feed
+    reason = ""
+    try:
+        for piece in pieces:
+            if signal is not None:
+                check_abort(signal)
+            for data, name in feed(piece):
+                yield from decode(data, name)
+                if decoder.ended:
+                    return
+    except TransportError as exc:
+        broken: Optional[TransportError] = exc
+        reason = exc.message
+    else:
+        broken = None
+    check_abort(signal)
+    try:
+        for data, name in reader.end():
+            yield from decode(data, name)
+    except ProtocolError:  # the last event was cut in its middle
+        reason = reason or "it broke off inside an event"
+    try:
+        yield from () if decoder.ended else decoder.end(reason)
+    except StreamCutError as exc:
+        exc.retryable = broken is not None
+        raise exc from broken
+
+
+def _kind(reply: Reply) -> str:
+    said = reply.headers.get("content-type", "")
+    if "event-stream" in said:
+        return "events"
+    return "json" if "json" in said and "ndjson" not in said else ""
+
+
+def _dialects(request: Request) -> dict[str, str | None]:
+    return {tool.name: tool.descriptor for tool in request.tools}
+
+
+def _marked(call: ToolCall, dialects: Mapping[str, str | None]) -> ToolCall:
+    """Note in which dialect the arguments were written."""
+    found = dialects.get(call.name)
+    return call if found is None else replace(call, descriptor=found)
+
+
+def _mark(chunk: Chunk, dialects: Mapping[str, str | None]) -> Chunk:
+    named, call = chunk.tool_call_named, chunk.tool_call
+    return replace(
+        chunk,
+        tool_call_named=None if named is None else _marked(named, dialects),
+        tool_call=None if call is None else _marked(call, dialects),
+    )
+
+
+# What a model takes.
+
+
+def _fit(request: Request, facts: ModelFacts, wire: Wire) -> Request:
+    """Check *request* against what the model takes; settle the tool choice."""
+    refused = facts.refuses | wire.lacks
+    if facts.refuses_thinking and _thinks(request, facts):
+        refused |= facts.refuses_thinking
+    for name in sorted(refused):
+        if getattr(request, name, None) not in (None, (), False):
+            raise CapabilityError(f"{request.model} takes no {name} here")
+    request = _fit_reason(request, facts)
+    if request.tools:
+        request = _fit_tools(request, facts)
+    for message in request.messages:
+        if not isinstance(message.content, str):
+            _check_parts(message.content, request.model, facts, wire)
+    return request
+
+
+def _thinks(request: Request, facts: ModelFacts) -> bool:
+    reason = request.reason
+    if reason is None or (reason.effort is None and reason.max_tokens is None):
+        return facts.thinks
+    return reason.effort != "none"
+
+
+def _fit_reason(request: Request, facts: ModelFacts) -> Request:
+    reason = request.reason
+    if reason is None:
+        return request
+    if facts.reasoning is None:
+        if reason.effort == "none":
+            return replace(request, reason=None)
+        raise CapabilityError(f"{request.model} cannot be told how much to think")
+    if facts.efforts and reason.effort not in (None, *facts.efforts):
+        raise CapabilityError(
+            f"{request.model} has no effort {reason.effort!r}; it has {facts.efforts}"
+        )
+    return request
+
+
+def _fit_tools(request: Request, facts: ModelFacts) -> Request:
+    if not facts.tools:
+        raise CapabilityError(f"{request.model} takes no tools")
+    effort = None if request.reason is None else request.reason.effort
+    if facts.tools_need_no_reasoning and effort != "none":
+        raise CapabilityError(
+            f"{request.model} takes tools on chat completions only without reasoning: "
+            "say reason={'effort': 'none'}, or choose another model"
+        )
+    choice = request.tool_choice
+    if isinstance(choice, Mapping):
+        return _fit_named(request, str(choice["tool"]), facts)
+    if choice is None or choice in facts.tool_choices:
+        return request
+    if choice == "none":
+        return replace(request, tools=(), tool_choice=None)
+    if choice == "auto":
+        return replace(request, tool_choice=None)
+    raise CapabilityError(f"{request.model} cannot be made to call a tool")
+
+
+def _fit_named(request: Request, name: str, facts: ModelFacts) -> Request:
+    only = tuple(tool for tool in request.tools if tool.name == name)
+    if not only:
+        names = sorted(tool.name for tool in request.tools)
+        raise ValueError(f"tool_choice names {name!r}, the tools are {names}")
+    if "tool" in facts.tool_choices:
+        return request
+    if "required" in facts.tool_choices:
+        return replace(request, tools=only, tool_choice="required")
+    raise CapabilityError(f"{request.model} cannot be made to call {name!r}")
+
+
+def _check_parts(parts: Any, model: Any, facts: ModelFacts, wire: Wire) -> None:
+    for part in parts:
+        if part.type == "text":
+            continue
+        if part.type not in facts.inputs or part.type in wire.lacks:
+            raise CapabilityError(f"{model} takes no {part.type} here")
+        by_address = isinstance(part.data, str) and not part.data.startswith("data:")
+        if part.type == "image" and by_address and not facts.image_urls:
+            raise CapabilityError(
+                f"{model} takes no picture by its address; give the bytes or a Path"
+            )

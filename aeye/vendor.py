@@ -1,0 +1,330 @@
+"""Who speaks which format where, and what their models can do: one record per company.
+
+Adding a vendor is adding a record. What a record does not say is what an unknown model
+is taken to be, see ``wire.ModelFacts``. Facts were gathered on 2026-11-30 from the
+vendors' documentation, the official clients' sources and recorded traffic; where one
+came from elsewhere, the line says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
+
+from .wire import ModelFacts
+
+__all__ = ["VENDORS", "ModelRule", "Vendor", "find_facts", "get_vendor"]
+
+
+@dataclass(frozen=True)
+class ModelRule:
+    """What is different about the models whose names match."""
+
+    # A regular expression; it must match from the start of the name.
+    pattern: str
+    # Rows of ModelFacts. Of several rules that match, later ones win.
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """One company, or one server to run at home."""
+
+    name: str
+    base_url: str
+    # Environment variables that hold the key, in order; the first is named in errors.
+    key_names: Tuple[str, ...] = ()
+    # A key may be missing: a server at home.
+    keyless: bool = False
+    # Environment variables that hold another address.
+    url_names: Tuple[str, ...] = ()
+    # Wire formats spoken, the preferred one first.
+    formats: Tuple[str, ...] = ("chat",)
+    # The header that carries the key, and what stands before the key there.
+    key_header: Tuple[str, str] = ("Authorization", "Bearer ")
+    # Constant headers, and headers taken from the environment where it has them.
+    headers: Tuple[Tuple[str, str], ...] = ()
+    header_names: Tuple[Tuple[str, str], ...] = ()
+    facts: ModelFacts = field(default_factory=ModelFacts)
+    models: Tuple[ModelRule, ...] = ()
+    # A name for messages, and a model to show in them.
+    example: str = "MODEL"
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+_SAMPLING = frozenset(
+    {
+        "temperature",
+        "top_p",
+        "frequency_penalty",
+        "presence_penalty",
+        "logit_bias",
+        "log_probabilities",
+    }
+)
+_NOTHING: FrozenSet[str] = frozenset()
+_WORDS = frozenset({"auto", "none", "required"})
+
+# Read from the recorded errors and the official client; which models think by default:
+# pydantic-ai's profiles, checked live there in 2026-07.
+_OPENAI: Dict[str, Any] = {
+    "family": "openai",
+    "strict_tools": True,
+    "strict_output": True,
+    "token_cap": "max_completion_tokens",
+    "cache_key": "prompt_cache_key",
+    "user_key": "safety_identifier",
+    "echoes": frozenset({"refusal"}),
+}
+_OPENAI_MODELS = (
+    ModelRule(r"gpt-|o\d|chatgpt-", _OPENAI),
+    ModelRule(r"gpt-4o|gpt-4-turbo", {"context_window": 128_000, "reasoning": None}),
+    ModelRule(r"gpt-4\.1", {"reasoning": None}),
+    ModelRule(
+        r"gpt-3\.5|gpt-4(-|$)(?!turbo)",
+        {
+            "strict_tools": False,
+            "strict_output": False,
+            "structured_output": False,
+            "reasoning": None,
+        },
+    ),
+    ModelRule(
+        r"o\d|gpt-[5-9]",
+        {"refuses_thinking": _SAMPLING, "system_role": "developer"},
+    ),
+    ModelRule(
+        r"o\d|gpt-5(-(?!chat)|$)|gpt-5\.[56]|gpt-.*-pro|gpt-5\.1-codex",
+        {"thinks": True},
+    ),
+    ModelRule(r"o3|o4-mini", {"refuses": frozenset({"stop"})}),
+    ModelRule(r"o1-mini", {"system_role": "user", "tools": False}),
+    ModelRule(r"gpt-5\.6", {"cache_mark": "prompt_cache_breakpoint"}),
+    # 400 "Function tools with reasoning_effort are not supported … in
+    # /v1/chat/completions", also when no effort is said.
+    ModelRule(r"gpt-5\.[56]", {"tools_need_no_reasoning": True}),
+)
+
+OPENAI = Vendor(
+    name="openai",
+    base_url="https://api.openai.com/v1",
+    key_names=("OPENAI_API_KEY",),
+    url_names=("OPENAI_BASE_URL",),
+    header_names=(
+        ("OpenAI-Organization", "OPENAI_ORG_ID"),
+        ("OpenAI-Project", "OPENAI_PROJECT_ID"),
+    ),
+    # TO BE FIRST: "responses", for api.openai.com only, once that codec is here; the
+    # newest models take no function tools on chat completions.
+    formats=("chat",),
+    models=_OPENAI_MODELS,
+    example="gpt-5-mini",
+)
+
+OPENROUTER = Vendor(
+    name="openrouter",
+    base_url="https://openrouter.ai/api/v1",
+    key_names=("OPENROUTER_API_KEY",),
+    facts=ModelFacts(
+        reasoning="reasoning",
+        cache_mark="cache_control",
+        file_urls=True,
+        echoes=frozenset({"reasoning_details"}),
+    ),
+    models=(
+        ModelRule(
+            r"openai/(gpt-4o|gpt-4\.1|gpt-5|o\d)",
+            {"family": "openai", "strict_tools": True, "strict_output": True},
+        ),
+    ),
+    example="anthropic/claude-sonnet-4.5",
+)
+
+OLLAMA = Vendor(
+    name="ollama",
+    base_url="http://localhost:11434/v1",
+    key_names=("OLLAMA_API_KEY",),
+    keyless=True,
+    url_names=("OLLAMA_BASE_URL",),
+    # Its chat endpoint has neither tool_choice nor parallel_tool_calls and takes no
+    # picture by its address: server source, commit fb30760.
+    facts=ModelFacts(
+        tool_choices=frozenset({"auto", "none"}),
+        parallel_switch=False,
+        image_urls=False,
+        user_key=None,
+        echoes=_NOTHING,
+    ),
+    example="llama3.2",
+)
+
+GROQ = Vendor(
+    name="groq",
+    base_url="https://api.groq.com/openai/v1",
+    key_names=("GROQ_API_KEY",),
+    facts=ModelFacts(token_cap="max_completion_tokens", echoes=_NOTHING),
+    models=(
+        # https://console.groq.com/docs/structured-outputs, from memory: only these
+        # take a JSON schema, and never beside tools.
+        ModelRule(r"", {"structured_output": False}),
+        ModelRule(
+            r"openai/gpt-oss|moonshotai/kimi|meta-llama/llama-4",
+            {"structured_output": True, "output_with_tools": False},
+        ),
+    ),
+    example="openai/gpt-oss-120b",
+)
+
+DEEPSEEK = Vendor(
+    name="deepseek",
+    base_url="https://api.deepseek.com",
+    key_names=("DEEPSEEK_API_KEY",),
+    facts=ModelFacts(
+        structured_output=False,
+        parallel_switch=False,
+        reasoning="thinking",
+        user_key=None,
+        echoes=frozenset({"reasoning_content"}),
+        context_window=131_072,  # as its own error says
+    ),
+    models=(
+        ModelRule(
+            r"deepseek-reasoner|deepseek-v4",
+            {"tool_choices": frozenset({"auto", "none"}), "thinks": True},
+        ),
+    ),
+    example="deepseek-chat",
+)
+
+XAI = Vendor(
+    name="xai",
+    base_url="https://api.x.ai/v1",
+    key_names=("XAI_API_KEY",),
+    facts=ModelFacts(
+        family="xai",
+        strict_tools=True,
+        strict_output=True,
+        token_cap="max_completion_tokens",
+        echoes=_NOTHING,
+    ),
+    models=(
+        ModelRule(
+            r"grok-3-mini|grok-4",
+            {
+                "refuses_thinking": frozenset(
+                    {"stop", "frequency_penalty", "presence_penalty"}
+                ),
+                "thinks": True,
+            },
+        ),
+    ),
+    example="grok-4",
+)
+
+MISTRAL = Vendor(
+    name="mistral",
+    base_url="https://api.mistral.ai/v1",
+    key_names=("MISTRAL_API_KEY",),
+    # It answers 422 to any field it does not know.
+    facts=ModelFacts(
+        user_key=None, reasoning=None, stream_usage=False, echoes=_NOTHING
+    ),
+    models=(ModelRule(r"magistral", {"thinks": True}),),
+    example="mistral-medium-latest",
+)
+
+TOGETHER = Vendor(
+    name="together",
+    base_url="https://api.together.xyz/v1",
+    key_names=("TOGETHER_API_KEY",),
+    example="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+)
+
+FIREWORKS = Vendor(
+    name="fireworks",
+    base_url="https://api.fireworks.ai/inference/v1",
+    key_names=("FIREWORKS_API_KEY",),
+    example="accounts/fireworks/models/kimi-k2-instruct",
+)
+
+CEREBRAS = Vendor(
+    name="cerebras",
+    base_url="https://api.cerebras.ai/v1",
+    key_names=("CEREBRAS_API_KEY",),
+    facts=ModelFacts(
+        parallel_switch=False,
+        refuses=frozenset({"frequency_penalty", "presence_penalty", "logit_bias"}),
+        token_cap="max_completion_tokens",
+        echoes=_NOTHING,
+    ),
+    example="gpt-oss-120b",
+)
+
+LMSTUDIO = Vendor(
+    name="lmstudio",
+    base_url="http://localhost:1234/v1",
+    keyless=True,
+    url_names=("LMSTUDIO_BASE_URL",),
+    example="qwen/qwen3-8b",
+)
+
+LLAMACPP = Vendor(
+    name="llamacpp",
+    base_url="http://localhost:8080/v1",
+    keyless=True,
+    url_names=("LLAMACPP_BASE_URL",),
+    # Of tool_choice it honours the words only, and one grammar cannot serve both tools
+    # and an answer: run with b11434.
+    facts=ModelFacts(tool_choices=_WORDS, output_with_tools=False),
+    example="default",
+)
+
+VLLM = Vendor(
+    name="vllm",
+    base_url="http://localhost:8000/v1",
+    key_names=("VLLM_API_KEY",),
+    keyless=True,
+    url_names=("VLLM_BASE_URL",),
+    example="Qwen/Qwen3-8B",
+)
+
+VENDORS: Tuple[Vendor, ...] = (
+    OPENAI,
+    OPENROUTER,
+    OLLAMA,
+    GROQ,
+    DEEPSEEK,
+    XAI,
+    MISTRAL,
+    TOGETHER,
+    FIREWORKS,
+    CEREBRAS,
+    LMSTUDIO,
+    LLAMACPP,
+    VLLM,
+)
+
+
+def get_vendor(name: str) -> Optional[Vendor]:
+    """Return the record called *name*, or None."""
+    return next((vendor for vendor in VENDORS if vendor.name == name), None)
+
+
+@lru_cache(maxsize=256)
+def find_facts(vendor: Vendor, model: str) -> ModelFacts:
+    """Return what is known of *model* at *vendor*.
+
+    >>> find_facts(OPENAI, "gpt-5-mini").token_cap
+    'max_completion_tokens'
+    >>> find_facts(OPENAI, "my-own-model") == ModelFacts()
+    True
+    """
+    changes: Dict[str, Any] = {}
+    for rule in vendor.models:
+        if re.match(rule.pattern, model):
+            changes.update(rule.facts)
+    return replace(vendor.facts, **changes)

@@ -1,0 +1,395 @@
+"""What a wire format is, what it must know of a model, and streamed calls put together.
+
+A format is one frozen ``Wire``: pure functions between our values and a vendor's
+JSON, no sockets. What differs between the hosts and models that speak one format is
+not code but ``ModelFacts``, a record that ``vendor`` fills and a codec reads.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Protocol,
+    Tuple,
+    Type,
+)
+from urllib.parse import unquote_to_bytes
+
+from .errors import (
+    AuthError,
+    ContextLengthError,
+    ProtocolError,
+    RateLimitError,
+    ServerError,
+    StatusError,
+)
+from .message import Json, ToolCall
+from .request import Request
+from .response import Chunk, Response, ToolCallDelta
+
+__all__ = [
+    "CallAssembler",
+    "Fault",
+    "ModelFacts",
+    "StreamDecoder",
+    "Wire",
+    "no_headers",
+    "read_json",
+    "split_data_url",
+    "status_error",
+]
+
+_EVERYTHING = frozenset({"image", "file", "audio"})
+_CHOICES = frozenset({"auto", "none", "required", "tool"})
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What a host and a model take. The defaults are those of an unknown model.
+
+    A codec reads the rows it has a use for. ``connect(facts={…})`` changes rows for
+    a model that we describe wrongly or not at all.
+    """
+
+    # Whose schema dialect the model's validator speaks; None: plain JSON Schema.
+    family: Optional[str] = None
+    # Whether functions are taken, and whether their schemas can be enforced.
+    tools: bool = True
+    strict_tools: bool = False
+    # Whether a JSON schema is taken for the answer, enforced, and beside tools.
+    structured_output: bool = True
+    strict_output: bool = False
+    output_with_tools: bool = True
+    # Forms of tool choice: "auto", "none", "required", "tool" (one by name).
+    tool_choices: FrozenSet[str] = _CHOICES
+    # Whether there is a switch for one call at a time.
+    parallel_switch: bool = True
+    # Function tools are refused unless the effort is "none".
+    tools_need_no_reasoning: bool = False
+    # How thinking is asked for: the vendor's own word for the form; None: not at all.
+    reasoning: Optional[str] = "reasoning_effort"
+    # The efforts there are; empty: not known.
+    efforts: Tuple[str, ...] = ()
+    # Fields of Request that are refused; always, and while the model thinks.
+    refuses: FrozenSet[str] = frozenset()
+    refuses_thinking: FrozenSet[str] = frozenset()
+    # Whether it thinks when it is not told.
+    thinks: bool = False
+    # What may stand in a message besides text; whether pictures and files may be
+    # named by their address.
+    inputs: FrozenSet[str] = _EVERYTHING
+    image_urls: bool = True
+    file_urls: bool = False
+    # Names of parameters; None: there is none, and nothing is sent.
+    token_cap: str = "max_tokens"
+    system_role: str = "system"
+    user_key: Optional[str] = "user"
+    cache_key: Optional[str] = None
+    cache_mark: Optional[str] = None
+    stream_usage: bool = True
+    # Keys of an assistant message that the host wants to see again.
+    echoes: FrozenSet[str] = frozenset(
+        {"reasoning_details", "reasoning_content", "extra_content"}
+    )
+    # Tokens.
+    context_window: Optional[int] = None
+    max_output_tokens: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a vendor's error body says, in our words."""
+
+    message: str
+    # The vendor's own word, such as "model_not_found".
+    code: Optional[str] = None
+    # "context_overflow", "schema_rejected", "auth", "rate_limit", "quota",
+    # "content_filter", "server" or "other".
+    kind: str = "other"
+    # The status the body itself names, which a stream has no other place for.
+    status: Optional[int] = None
+    # Seconds to wait, where the body says it.
+    retry_after: Optional[float] = None
+
+
+class StreamDecoder(Protocol):
+    """Turns the events of one stream into chunks. One object per stream."""
+
+    # The format's end mark has been seen: what follows is not read.
+    ended: bool
+    # What would count as a complete answer has been seen, the end mark perhaps not.
+    finished: bool
+
+    def feed(self, data: str, name: str) -> Iterable[Chunk]:
+        """Return the chunks of one event: its data and its name ("" for none).
+
+        Raises:
+            ProtocolError: the event cannot be read.
+            StatusError: the event says that the vendor failed.
+        """
+
+    def end(self, reason: str = "") -> Iterable[Chunk]:
+        """Return what is left when the body has ended, for whatever *reason*.
+
+        Raises:
+            StreamCutError: it ended too soon.
+        """
+
+
+def no_headers(request: Request, facts: ModelFacts) -> Mapping[str, str]:
+    """Return no headers: most formats need none of their own."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One wire format."""
+
+    name: str
+    # ``path(model, stream)``: what follows the base URL.
+    path: Callable[[str, bool], str]
+    # ``encode(request, facts, stream)``: the body. The request has been prepared and
+    # its media are http(s) or data: URLs. Nothing in it is repaired or dropped.
+    encode: Callable[[Request, ModelFacts, bool], Json]
+    # ``decode(body, facts)``: the whole answer.
+    decode: Callable[[Any, ModelFacts], Response]
+    # ``decoder(facts)``: a fresh reader of a stream.
+    decoder: Callable[[ModelFacts], StreamDecoder]
+    # ``decode_error(status, headers, body)``; the body is JSON, text or None, and the
+    # headers' names are in lower case.
+    decode_error: Callable[[int, Mapping[str, str], Any], Fault]
+    # ``headers(request, facts)``: headers that the format itself asks for.
+    headers: Callable[[Request, ModelFacts], Mapping[str, str]] = no_headers
+    # Fields of Request, and kinds of Part, that the format has no place for.
+    lacks: FrozenSet[str] = frozenset()
+
+
+def read_json(text: str | bytes) -> Any:
+    """Read a vendor's JSON.
+
+    Raises:
+        ProtocolError: it is none, nests too deeply, or has a number too long.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        start = text[:200]
+        raise ProtocolError(f"an answer that is no JSON: {start!r}") from exc
+
+
+def status_error(
+    fault: Fault,
+    *,
+    status: int | None = None,
+    body: Any = None,
+    request_id: str | None = None,
+    retry_after: float | None = None,
+) -> StatusError:
+    """Return the exception that stands for *fault*."""
+    status = fault.status if status is None else status
+    server = fault.kind == "server" or (status is not None and status >= 500)
+    cls = _KINDS.get(fault.kind) or (ServerError if server else StatusError)
+    return cls(
+        fault.message,
+        status=status,
+        body=body,
+        request_id=request_id,
+        code=fault.code,
+        retry_after=fault.retry_after if retry_after is None else retry_after,
+    )
+
+
+_KINDS: Dict[str, Type[StatusError]] = {
+    "auth": AuthError,
+    "context_overflow": ContextLengthError,
+    "quota": RateLimitError,
+    "rate_limit": RateLimitError,
+}
+
+
+def split_data_url(url: str) -> tuple[str, str, str]:
+    """Return the media type, the base64 text and the file name of a ``data:`` URL.
+
+    >>> split_data_url("data:application/pdf;name=a.pdf;base64,JVBERg==")
+    ('application/pdf', 'JVBERg==', 'a.pdf')
+    >>> split_data_url("data:,hello%20there")
+    ('text/plain', 'aGVsbG8gdGhlcmU=', '')
+
+    Raises:
+        ValueError: it is none.
+    """
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:"):
+        raise ValueError(f"not a data: URL: {url!r:.80}")
+    kind, *options = head[5:].split(";")
+    if "base64" not in options:
+        data = base64.b64encode(unquote_to_bytes(data)).decode("ascii")
+    names = [option[5:] for option in options if option.startswith("name=")]
+    name = unquote_to_bytes(names[0]).decode("utf-8", "replace") if names else ""
+    return kind or "text/plain", data, name
+
+
+@dataclass
+class _Open:
+    """A call that is being assembled."""
+
+    key: Any
+    id: str
+    name: str = ""
+    pieces: List[str] = field(default_factory=list)
+    # What the vendor keeps with the call, for the codec to see again.
+    extra: Any = None
+    # Pieces handed on so far.
+    sent: int = 0
+    named: bool = False
+    done: bool = False
+
+    def text(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces, self.sent = ["".join(self.pieces)], min(self.sent, 1)
+        return self.pieces[0] if self.pieces else ""
+
+    def whole(self) -> ToolCall:
+        # A tool without parameters is called with nothing by some hosts.
+        text = self.text()
+        return ToolCall(self.id, self.name, text if text.strip() else "{}")
+
+
+class CallAssembler:
+    """Puts streamed calls together and says when one has begun and is complete.
+
+    A call has begun once its name is known. It is complete when the next one begins
+    and its arguments are whole JSON, so that a tool can start while the stream goes
+    on; otherwise at the end, since some hosts announce several calls first and send
+    the pieces of their arguments in turns.
+
+    Two calls under one id, or under none, cannot be told apart by whoever reads the
+    chunks: the second is then held back until the first is complete.
+    """
+
+    def __init__(self) -> None:
+        self._calls: List[_Open] = []
+
+    @property
+    def any(self) -> bool:
+        """Whether there has been a call."""
+        return bool(self._calls)
+
+    def done(self) -> list[tuple[ToolCall, Any]]:
+        """Return the calls that are complete, each with its extra."""
+        calls = (call for call in self._calls if call.done and call.name)
+        return [(call.whole(), call.extra) for call in calls]
+
+    def add(
+        self, key: Any, id: str, name: str, arguments: str, extra: Any = None
+    ) -> list[Chunk]:
+        """Take a piece of a call in; return what can be handed on.
+
+        *key* is the call's place in the answer (None: not said), and the other
+        values are empty where the piece does not say them.
+        """
+        call = self._find(key, id, name, arguments)
+        chunks: list[Chunk] = []
+        if call is None:
+            call = _Open(key, id)
+            chunks = self._complete_whole()
+            self._calls.append(call)
+        if call.done:  # nothing may follow whole JSON but blanks
+            return chunks
+        call.extra = extra or call.extra
+        call.id = call.id or id
+        call.name = call.name or name
+        if arguments:
+            call.pieces.append(arguments)
+        return chunks + self._hand_on(call)
+
+    def end(self) -> list[Chunk]:
+        """No more calls: return what completes those that are open.
+
+        Raises:
+            ProtocolError: a call has arguments and never got a name.
+        """
+        chunks: list[Chunk] = []
+        for call in self._calls:
+            if not call.done:
+                chunks += self._complete(call)
+        return chunks
+
+    def _find(self, key: Any, id: str, name: str, arguments: str) -> _Open | None:
+        """Return the call a piece belongs to, or None for a new one."""
+        if key is None:
+            if not id:
+                return self._calls[-1] if self._calls and not name else None
+            same = [call for call in self._calls if call.id == id]
+            return same[-1] if same and not (same[-1].done and name) else None
+        for call in reversed(self._calls):
+            if call.key != key:
+                continue
+            if id and call.id and id != call.id:  # one index for all: the id decides
+                return None
+            if not id and name and call.done:
+                return None
+            if name and arguments.startswith("{") and _whole(call):
+                return None
+            return call
+        return None
+
+    def _hand_on(self, call: _Open) -> list[Chunk]:
+        if not call.name or (not call.named and self._ambiguous(call)):
+            return []
+        chunks: list[Chunk] = []
+        if not call.named:
+            call.named = True
+            named = ToolCall(call.id, call.name, "")
+            chunks.append(Chunk(tool_call_named=named))
+        while call.sent < len(call.pieces):
+            piece = call.pieces[call.sent]
+            call.sent += 1
+            delta = ToolCallDelta(call.id, call.name, piece)
+            chunks.append(Chunk(tool_call_arguments=delta))
+        return chunks
+
+    def _ambiguous(self, call: _Open) -> bool:
+        return any(
+            other.named and not other.done and other.id in ("", call.id)
+            for other in self._calls
+            if other is not call
+        )
+
+    def _complete_whole(self) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        for call in self._calls:
+            if not call.done and call.name and _whole(call):
+                if not call.named and self._ambiguous(call):
+                    break
+                chunks += self._complete(call)
+        return chunks
+
+    def _complete(self, call: _Open) -> list[Chunk]:
+        chunks = self._hand_on(call)
+        call.done = True
+        if call.name:
+            return [*chunks, Chunk(tool_call=call.whole())]
+        if call.text().strip():
+            raise ProtocolError(f"a tool call without a name: {call.text()!r:.80}")
+        return []
+
+
+def _whole(call: _Open) -> bool:
+    """Whether the arguments so far are complete. Cheap where they are not."""
+    if not call.pieces or not call.pieces[-1].rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(json.loads(call.text()), dict)
+    except (ValueError, RecursionError):
+        return False

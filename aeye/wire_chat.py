@@ -1,0 +1,710 @@
+"""OpenAI chat completions, and what the hosts that speak it make of it.
+
+Facts from the vendors' documentation, the official client's types and recorded
+traffic of some twenty hosts, gathered 2026-11-30.
+https://platform.openai.com/docs/api-reference/chat
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from functools import lru_cache
+from typing import Any, Dict, Iterable, List, Mapping, Optional
+
+from .descriptor import get_descriptor_by_id
+from .emit import to_json_schema
+from .errors import CapabilityError, ProtocolError, StatusError, StreamCutError
+from .message import Json, Message, Part, Reasoning, ReasoningDetail, ToolCall
+from .request import Request, ResponseFormat, ToolDefinition
+from .response import Chunk, FinishReason, Response
+from .usage import Usage
+from .wire import (
+    CallAssembler,
+    Fault,
+    ModelFacts,
+    Wire,
+    read_json,
+    split_data_url,
+    status_error,
+)
+
+__all__ = ["CHAT"]
+
+# Keys of an assistant message that some host wants to see again.
+_ECHOED = ("reasoning_details", "reasoning_content", "extra_content")
+_FINISH: Dict[str, FinishReason] = {
+    "content_filter": "content_filter",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",  # Mistral
+}
+
+
+def _path(model: str, stream: bool) -> str:
+    return "/chat/completions"
+
+
+# Encoding.
+
+
+def _encode(request: Request, facts: ModelFacts, stream: bool) -> Json:
+    body: Json = {"model": request.model, "messages": _messages(request, facts)}
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.tool_choice is not None:
+            body["tool_choice"] = _tool_choice(request.tool_choice)
+        if request.tools_one_at_a_time and facts.parallel_switch:
+            body["parallel_tool_calls"] = False
+    output = request.response_format
+    if isinstance(output, ResponseFormat) and output.schema_delivery != "prompt":
+        body["response_format"] = _response_format(output, request.name)
+    _encode_sampling(request, facts, body)
+    if stream:
+        body["stream"] = True
+        if facts.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+    if request.extra:
+        body.update(request.extra)
+    return body
+
+
+def _encode_sampling(request: Request, facts: ModelFacts, body: Json) -> None:
+    for name, value in (
+        ("temperature", request.temperature),
+        ("top_p", request.top_p),
+        ("frequency_penalty", request.frequency_penalty),
+        ("presence_penalty", request.presence_penalty),
+        ("logit_bias", request.logit_bias),
+        (facts.token_cap, request.max_tokens),
+        (facts.user_key, request.user_key),
+        (facts.cache_key, request.cache_key),
+    ):
+        if name is not None and value is not None:
+            body[name] = value
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.log_probabilities:
+        body["logprobs"] = True
+        if request.log_probabilities is not True:
+            body["top_logprobs"] = request.log_probabilities
+    if request.reason is not None:
+        body.update(_reason(request.reason.effort, request.reason.max_tokens, facts))
+
+
+def _reason(effort: str | None, tokens: int | None, facts: ModelFacts) -> Json:
+    """Say how much to think, in the form the host knows."""
+    if facts.reasoning == "reasoning":  # OpenRouter
+        said = {"effort": effort, "max_tokens": tokens}
+        return {"reasoning": {k: v for k, v in said.items() if v is not None}}
+    if tokens is not None:
+        raise CapabilityError(
+            "chat completions has no number of reasoning tokens here; "
+            "say reason={'effort': …}"
+        )
+    if facts.reasoning == "thinking":  # DeepSeek, Z.AI
+        if effort == "none":
+            return {"thinking": {"type": "disabled"}}
+        thinking: Json = {"thinking": {"type": "enabled"}}
+        return thinking if effort is None else {**thinking, "reasoning_effort": effort}
+    return {} if effort is None else {"reasoning_effort": effort}
+
+
+# The same tools go out with every turn.
+@lru_cache(maxsize=512)
+def _tool(tool: ToolDefinition) -> Json:
+    dialect = get_descriptor_by_id(tool.descriptor)
+    function: Json = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = to_json_schema(
+        tool.parameters, dialect, describe_dropped=True
+    )
+    if dialect.strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: Any) -> Any:
+    if isinstance(choice, str):
+        return choice
+    return {"type": "function", "function": {"name": choice["tool"]}}
+
+
+@lru_cache(maxsize=128)
+def _response_format(output: ResponseFormat, name: str) -> Json:
+    dialect = get_descriptor_by_id(output.descriptor)
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", name or output.schema.name or "")[:64]
+    schema: Json = {
+        "name": name or "output",
+        "schema": to_json_schema(output.schema, dialect, describe_dropped=True),
+    }
+    if dialect.strict:
+        schema["strict"] = True
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def _messages(request: Request, facts: ModelFacts) -> list[Json]:
+    messages = request.messages
+    # The turn that is going on starts with the last thing the user said.
+    turn = max((i for i, m in enumerate(messages) if m.role == "user"), default=-1)
+    return [_message(m, facts, i > turn) for i, m in enumerate(messages)]
+
+
+def _message(message: Message, facts: ModelFacts, running: bool) -> Json:
+    if message.role == "assistant":
+        return _assistant(message, facts, running)
+    role = facts.system_role if message.role == "system" else message.role
+    said: Json = {"role": role, "content": _content(message, facts)}
+    if message.role == "tool":
+        if message.tool_call_id is None:
+            raise ValueError("a message with role 'tool' needs a tool_call_id")
+        said["tool_call_id"] = message.tool_call_id
+    elif message.name is not None:
+        said["name"] = message.name
+    return said
+
+
+def _content(message: Message, facts: ModelFacts) -> Any:
+    mark = message.cache if facts.cache_mark else None
+    if isinstance(message.content, str):
+        if mark is None:
+            return message.content
+        parts: List[Json] = [{"type": "text", "text": message.content}]
+    else:
+        parts = [_part(part, message.role, facts) for part in message.content]
+    if mark is not None and facts.cache_mark and parts:
+        kind = {"type": "ephemeral"}
+        if facts.cache_mark == "prompt_cache_breakpoint":
+            kind, mark = {"mode": "explicit"}, {**mark}
+            mark.pop("type", None)
+        parts[-1] = {**parts[-1], facts.cache_mark: {**kind, **mark}}
+    return parts
+
+
+def _part(part: Part, role: str, facts: ModelFacts) -> Json:
+    if part.type == "text":
+        return {"type": "text", "text": part.data}
+    if role != "user":
+        raise CapabilityError(
+            f"chat completions takes {part.type} parts in user messages only, "
+            f"not in one with role {role!r}"
+        )
+    url = str(part.data)
+    if part.type == "image":
+        return {"type": "image_url", "image_url": {"url": url}}
+    if not url.startswith("data:"):
+        if part.type == "file" and facts.file_urls:
+            return {"type": "file", "file": {"filename": "file", "file_data": url}}
+        raise CapabilityError(
+            f"chat completions takes no {part.type} by its address; give the bytes "
+            "or a pathlib.Path"
+        )
+    kind, data, name = split_data_url(url)
+    if part.type == "audio":
+        audio = {"data": data, "format": _sound(kind)}
+        return {"type": "input_audio", "input_audio": audio}
+    if kind.startswith("text/") or kind in ("application/json", "application/xml"):
+        text = base64.b64decode(data).decode("utf-8", "replace")
+        return {"type": "text", "text": f"{name}:\n{text}" if name else text}
+    plain = f"data:{kind};base64,{data}"
+    return {
+        "type": "file",
+        "file": {"filename": name or "file.pdf", "file_data": plain},
+    }
+
+
+def _sound(kind: str) -> str:
+    name = kind.partition("/")[2]
+    return {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}.get(name, name)
+
+
+def _assistant(message: Message, facts: ModelFacts, running: bool) -> Json:
+    # null is refused by some hosts, "" by none that we know.
+    said: Json = {"role": "assistant", "content": message.text}
+    if message.name is not None:
+        said["name"] = message.name
+    if message.refusal:
+        if "refusal" in facts.echoes:
+            said["refusal"] = message.refusal
+        elif not message.text:
+            said["content"] = message.refusal
+    if message.tool_calls:
+        said["tool_calls"] = [_encode_call(call) for call in message.tool_calls]
+    _add_echo(message, facts, running, said)
+    return said
+
+
+def _encode_call(call: ToolCall) -> Json:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _add_echo(message: Message, facts: ModelFacts, running: bool, said: Json) -> None:
+    """Add what the host itself said of this turn and wants to see again."""
+    native = _native_item(message)
+    for key in _ECHOED:
+        if key in native and key in facts.echoes and key != "reasoning_content":
+            said[key] = native[key]
+    # Only beside calls and only while the turn goes on; DeepSeek answers 400 without
+    # it there, and older models with it elsewhere.
+    # https://api-docs.deepseek.com/guides/thinking_mode, read 2026-11.
+    if "reasoning_content" in facts.echoes and running and message.tool_calls:
+        thought = native.get("reasoning_content")
+        if thought is None and message.reasoning is not None:
+            thought = message.reasoning.text
+        if thought:
+            said["reasoning_content"] = thought
+    if "extra_content" in facts.echoes:
+        for call, item in zip(said.get("tool_calls", ()), native.get("tool_calls", ())):
+            if "extra_content" in item:
+                call["extra_content"] = item["extra_content"]
+
+
+def _native_item(message: Message) -> Json:
+    """Return the host's own form of the message, if it still says the same."""
+    native = message.native
+    if native is None or native.get("format") != "chat":
+        return {}
+    items = native.get("items")
+    if not isinstance(items, (list, tuple)) or not items:
+        return {}
+    item: Json = items[0]
+    calls = [(call.name, call.arguments) for call in message.tool_calls]
+    theirs = [
+        (call["function"]["name"], call["function"]["arguments"])
+        for call in item.get("tool_calls", ())
+    ]
+    same = item.get("content") == message.text and theirs == calls
+    return item if same else {}
+
+
+# Decoding.
+
+
+def _decode(body: Any, facts: ModelFacts) -> Response:
+    if not isinstance(body, dict):
+        raise ProtocolError(f"an answer that is no object: {body!r:.200}")
+    if body.get("error"):
+        raise status_error(_fault(body), body=body)
+    choice = _first_choice(body)
+    if choice is None:
+        raise ProtocolError(f"an answer without choices: {body!r:.200}")
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise ProtocolError(f"a choice without a message: {choice!r:.200}")
+    text, thought = _read_content(message.get("content"))
+    calls = tuple(_read_call(call) for call in _dicts(message.get("tool_calls")))
+    refusal = message.get("refusal") or None
+    echo = _Echo()
+    echo.add(message)
+    extras = [call.get("extra_content") for call in _dicts(message.get("tool_calls"))]
+    return Response(
+        text,
+        calls,
+        finish_reason=_finish(choice.get("finish_reason"), bool(calls), bool(refusal)),
+        refusal=refusal,
+        reasoning=_read_reasoning(message, thought),
+        usage=_read_usage(body) or Usage(),
+        model=body.get("model") or None,
+        extra=_extra(body, choice, message),
+        native=echo.native(text, list(zip(calls, extras))),
+    )
+
+
+def _first_choice(body: Json) -> Json | None:
+    """Return the choice with index 0, raising for an error that stands in it."""
+    for choice in _dicts(body.get("choices")):
+        if choice.get("error"):
+            raise status_error(_fault(choice), body=choice)
+        if not choice.get("index"):
+            return choice
+    return None
+
+
+def _read_content(content: Any) -> tuple[str, str]:
+    """Return text and thought; Mistral gives a list that has both."""
+    if content is None or isinstance(content, str):
+        return content or "", ""
+    if not isinstance(content, list):
+        raise ProtocolError(f"content that is no text: {content!r:.200}")
+    text: list[str] = []
+    thought: list[str] = []
+    for item in content:
+        if isinstance(item, str):
+            text.append(item)
+        elif isinstance(item, dict) and item.get("type") == "thinking":
+            inner = item.get("thinking")
+            thought.append(_read_content(inner)[0])
+        elif isinstance(item, dict) and isinstance(item.get("text"), str):
+            text.append(item["text"])
+    return "".join(text), "".join(thought)
+
+
+def _read_call(call: Json) -> ToolCall:
+    key, name, arguments, _ = _call_fields(call)
+    if not name:
+        raise ProtocolError(f"a tool call without a name: {call!r:.200}")
+    return ToolCall(key, name, arguments if arguments.strip() else "{}")
+
+
+def _call_fields(call: Json) -> tuple[str, str, str, Any]:
+    """Return id, name, arguments and extra content; what is not said is empty."""
+    function = call.get("function")
+    function = function if isinstance(function, dict) else {}
+    arguments = function.get("arguments")
+    if arguments is None:
+        arguments = ""
+    elif not isinstance(arguments, str):  # Ollama's own form
+        arguments = json.dumps(arguments)
+    key, name = call.get("id"), function.get("name")
+    return (
+        key if isinstance(key, str) else "",
+        name if isinstance(name, str) else "",
+        arguments,
+        call.get("extra_content"),
+    )
+
+
+def _read_reasoning(message: Json, thought: str) -> Reasoning | None:
+    for key in ("reasoning_content", "reasoning"):
+        value = message.get(key)
+        if not thought and isinstance(value, str):
+            thought = value
+    details = tuple(map(_read_detail, _dicts(message.get("reasoning_details"))))
+    return Reasoning(thought, details) if thought or details else None
+
+
+def _read_detail(raw: Json) -> ReasoningDetail:
+    texts = ("id", "type", "format", "summary", "text", "signature", "data")
+    found = {k: raw[k] for k in texts if isinstance(raw.get(k), str)}
+    return ReasoningDetail(index=_count(raw.get("index")), **found)
+
+
+def _finish(raw: Any, called: bool, refused: bool) -> FinishReason:
+    if raw == "error":
+        fault = Fault("the model stopped with an error", kind="server")
+        raise status_error(fault)
+    found = _FINISH.get(raw) if isinstance(raw, str) else None
+    if found is not None:
+        return found
+    # What a host calls the end is not to be trusted where it called a tool.
+    return "tool_calls" if called else "refusal" if refused else "stop"
+
+
+def _read_usage(body: Json) -> Usage | None:
+    usage = body.get("usage")
+    if not isinstance(usage, dict) or not usage:
+        return None
+    read = usage.get("prompt_tokens_details")
+    read = read if isinstance(read, dict) else {}
+    written = usage.get("completion_tokens_details")
+    written = written if isinstance(written, dict) else {}
+    total, cost = _count(usage.get("total_tokens")), usage.get("cost")
+    sent, output = (
+        _count(usage.get("prompt_tokens")),
+        _count(usage.get("completion_tokens")),
+    )
+    reasoning = _count(written.get("reasoning_tokens"))
+    cached = _count(read.get("cached_tokens"))
+    if cached is None:
+        cached = _count(usage.get("prompt_cache_hit_tokens"))  # DeepSeek
+    if reasoning and sent is not None and output is not None:
+        # xAI counts reasoning beside the output, everybody else in it.
+        output += reasoning if total == sent + output + reasoning else 0
+    return Usage.of(
+        input=sent,
+        output=output,
+        cached=cached,
+        cache_write=_count(read.get("cache_write_tokens")),
+        reasoning=reasoning,
+        total=total,
+        cost=float(cost) if isinstance(cost, (int, float)) else None,
+    )
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if value >= 0 and value == value // 1 else None
+
+
+def _extra(body: Json, choice: Json, message: Json) -> Json | None:
+    """What else was said, by the host's names."""
+    known = ("choices", "usage", "object", "model", "created", "error")
+    extra = {k: v for k, v in body.items() if k not in known and v is not None}
+    for source, keys in (
+        (choice, ("logprobs", "native_finish_reason", "content_filter_results")),
+        (message, ("annotations", "audio")),
+    ):
+        found = {k: source[k] for k in keys if source.get(k) not in (None, [])}
+        extra.update(found)
+    return extra or None
+
+
+def _dicts(value: Any) -> List[Json]:
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, dict)]
+
+
+class _Echo:
+    """Collects what a host may want to see again."""
+
+    def __init__(self) -> None:
+        self._thought: List[str] = []
+        self._details: List[Json] = []
+        self._extra: Any = None
+
+    def add(self, message: Json) -> None:
+        thought = message.get("reasoning_content")
+        if thought and isinstance(thought, str):
+            self._thought.append(thought)
+        for detail in _dicts(message.get("reasoning_details")):
+            self._add_detail(detail)
+        if message.get("extra_content"):
+            self._extra = message["extra_content"]
+
+    def _add_detail(self, new: Json) -> None:
+        for key in ("index", "id", "type"):
+            if new.get(key) is not None:
+                break
+        same = [d for d in self._details[-4:] if d.get(key) == new.get(key)]
+        if not same or (key == "type" and same[-1] is not self._details[-1]):
+            self._details.append(dict(new))
+            return
+        old = same[-1]
+        for name, value in new.items():
+            joined = name in ("text", "summary", "data") and isinstance(value, str)
+            if joined and isinstance(old.get(name), str):
+                old[name] += value
+            elif value not in (None, ""):
+                old[name] = value
+
+    def native(self, text: str, calls: list[tuple[ToolCall, Any]]) -> Json | None:
+        item: Json = {}
+        if self._thought and calls:
+            item["reasoning_content"] = "".join(self._thought)
+        if self._details:
+            item["reasoning_details"] = self._details
+        if self._extra is not None:
+            item["extra_content"] = self._extra
+        if not item and not any(extra for _, extra in calls):
+            return None
+        item["content"] = text
+        if calls:
+            item["tool_calls"] = [_native_call(*call) for call in calls]
+        return {"format": "chat", "items": [item]}
+
+
+def _native_call(call: ToolCall, extra: Any) -> Json:
+    said = _encode_call(call)
+    return {**said, "extra_content": extra} if extra else said
+
+
+class _Decoder:
+    """Reads one stream of chat completion chunks."""
+
+    def __init__(self, facts: ModelFacts) -> None:
+        self.ended = False
+        self.finished = False
+        self._calls = CallAssembler()
+        self._echo = _Echo()
+        self._text: List[str] = []
+        self._refused = False
+        # The body that had the last usage: some report it anew in every chunk.
+        self._usage: Json = {}
+        self._model: Optional[str] = None
+
+    def feed(self, data: str, name: str = "") -> Iterable[Chunk]:
+        if data.startswith("[DONE]"):
+            self.ended = True
+            return self._last()
+        body = read_json(data) if data.strip() else {}
+        if not isinstance(body, dict):
+            raise ProtocolError(f"an event that is no object: {data!r:.200}")
+        if name == "error" or body.get("error"):
+            raise self._failed(body)
+        if body.get("usage"):
+            self._usage = body
+        if self._model is None:
+            self._model = body.get("model") or None
+        choice = _first_choice(body) if body.get("choices") else None
+        if choice is None:
+            return ()
+        chunks: List[Chunk] = []
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            self._take(delta, chunks)
+        finish = choice.get("finish_reason")
+        if finish and not self.finished:
+            chunks += self._calls.end()
+            chunks.append(Chunk(finish_reason=self._reason(finish)))
+            self.finished = True
+        return chunks
+
+    def _take(self, delta: Json, chunks: list[Chunk]) -> None:
+        content = delta.get("content")
+        thought = ""
+        if content and not isinstance(content, str):
+            content, thought = _read_content(content)
+        if not content or thought or len(delta) > 1:
+            reasoning = _read_reasoning(delta, thought)
+            if reasoning is not None:
+                chunks.append(Chunk(reasoning=reasoning))
+            self._echo.add(delta)
+            refusal = delta.get("refusal")
+            if refusal and isinstance(refusal, str):
+                self._refused = True
+                chunks.append(Chunk(refusal=refusal))
+        if content:
+            self._text.append(content)
+            chunks.append(Chunk(content))
+        calls = delta.get("tool_calls")
+        if calls:
+            for call in _dicts(calls):
+                chunks += self._calls.add(call.get("index"), *_call_fields(call))
+
+    def end(self, reason: str = "") -> Iterable[Chunk]:
+        if not self.finished:
+            text = "".join(self._text)
+            raise StreamCutError(
+                f"the stream ended after {len(text)} characters of text without a "
+                f"finish reason or [DONE]{reason and ': '}{reason}",
+                usage=_read_usage(self._usage),
+                partial=text,
+            )
+        return self._last()
+
+    def _last(self) -> list[Chunk]:
+        """Return what is known at the end only, the finish if nobody said it."""
+        chunks = self._calls.end()
+        said = self.finished and not chunks
+        self.finished = True
+        echo = self._echo.native("".join(self._text), self._calls.done())
+        last = Chunk(
+            finish_reason=None if said else self._reason(None),
+            usage=_read_usage(self._usage),
+            model=self._model,
+            native=echo,
+        )
+        return chunks if last == _NOTHING else [*chunks, last]
+
+    def _reason(self, raw: Any) -> FinishReason:
+        return _finish(raw, self._calls.any, self._refused)
+
+    def _failed(self, body: Json) -> StatusError:
+        error = status_error(_fault(body), body=body)
+        error.usage = _read_usage(self._usage)
+        return error
+
+
+_NOTHING = Chunk()
+
+
+# Errors.
+
+_OVERFLOW = re.compile(
+    r"maximum context length|exceeds the context window"
+    r"|reduce the length of the messages|maximum prompt length is \d"
+    r"|\[input_too_large\]|too large for model with \d+ maximum context length"
+    r"|exceeds the available context size|greater than the context length"
+    r"|exceeded model token limit|context window exceeds limit"
+    r"|longer than the model's context length|range of input length should be"
+    r"|current length is .* while limit is|prompt token count .* exceeds the limit"
+    r"|exceed context limit|prompt is too long",
+    re.IGNORECASE,
+)
+_SCHEMA = re.compile(r"invalid schema for|invalid_json_schema", re.IGNORECASE)
+_KEY = re.compile(r"api key not valid|(invalid|incorrect) api key", re.IGNORECASE)
+_CODES = {
+    "content_filter": "content_filter",
+    "context_length_exceeded": "context_overflow",
+    "exceed_context_size_error": "context_overflow",
+    "insufficient_quota": "quota",
+    "invalid_api_key": "auth",
+    "invalid_function_parameters": "schema_rejected",
+    "invalid_json_schema": "schema_rejected",
+    "rate_limit_exceeded": "rate_limit",
+    "server_error": "server",
+    "internal_server_error": "server",
+    "api_error": "server",
+    "overloaded_error": "server",
+    "unavailable_error": "server",
+}
+
+
+def _decode_error(status: int, headers: Mapping[str, str], body: Any) -> Fault:
+    return _fault(body, status)
+
+
+def _fault(body: Any, status: int | None = None) -> Fault:
+    """Read an error body; hosts have invented a dozen shapes."""
+    if isinstance(body, list) and body:  # Gemini
+        body = body[0]
+    error = body.get("error", body) if isinstance(body, dict) else body
+    said: Json = error if isinstance(error, dict) else {}
+    message = _error_message(error, body)
+    words = [said.get("code"), said.get("type")]
+    if isinstance(body, dict):
+        words.append(body.get("code"))
+    names = [word for word in words if isinstance(word, str)]
+    if status is None:
+        numbers = [said.get("status_code"), said.get("status"), said.get("code")]
+        codes = [_count(number) for number in numbers]
+        status = next((code for code in codes if code and 400 <= code < 600), None)
+    return Fault(
+        message[:2000] or f"an error without a message: {body!r:.200}",
+        code=names[0] if names else None,
+        kind=_kind(message, names, status),
+        status=status,
+    )
+
+
+def _error_message(error: Any, body: Any) -> str:
+    if isinstance(error, str):
+        return error.strip()
+    if not isinstance(error, dict):
+        return ""
+    detail = error.get("detail")
+    if isinstance(detail, list):  # FastAPI: Mistral, vLLM
+        lines = []
+        for item in _dicts(detail):
+            place = ".".join(str(key) for key in item.get("loc") or ())
+            lines.append(f"{place}: {item.get('msg')}" if place else item.get("msg"))
+        return "; ".join(map(str, lines))
+    message = error.get("message") or detail
+    text = message if isinstance(message, str) else ""
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if raw:  # OpenRouter: what the host behind it said
+        text += f" ({raw if isinstance(raw, str) else json.dumps(raw)})"
+    return text
+
+
+def _kind(message: str, names: list[str], status: int | None) -> str:
+    for name in names:
+        if name in _CODES:
+            return _CODES[name]
+    if status in (401, 403):
+        return "auth"
+    if status == 429:
+        return "rate_limit"
+    if status == 413 or _OVERFLOW.search(message):
+        return "context_overflow"
+    if _SCHEMA.search(message):
+        return "schema_rejected"
+    if _KEY.search(message):
+        return "auth"
+    return "server" if status is not None and status >= 500 else "other"
+
+
+CHAT = Wire(
+    name="chat",
+    path=_path,
+    encode=_encode,
+    decode=_decode,
+    decoder=_Decoder,
+    decode_error=_decode_error,
+)
