@@ -28,7 +28,9 @@ class Abort:
     """
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        self._set = False
+        # Made when somebody waits: most runs never do.
+        self._event: Optional[threading.Event] = None
         # Re-entrant: a signal handler may call set() while this thread holds it.
         self._lock = threading.RLock()
         self._watchers: Dict[object, Callable[[], object]] = {}
@@ -48,9 +50,11 @@ class Abort:
     def set(self) -> None:
         """End everything that carries this signal. Calling it again does nothing."""
         with self._lock:
-            if self._event.is_set():
+            if self._set:
                 return
-            self._event.set()
+            self._set = True
+            if self._event is not None:
+                self._event.set()
             watchers = list(self._watchers.values())
             self._watchers.clear()
         for watcher in watchers:
@@ -58,17 +62,21 @@ class Abort:
 
     def is_set(self) -> bool:
         """Whether this, or the signal it is linked to, has been set."""
-        if self._event.is_set():
+        if self._set:
             return True
         return self._parent is not None and bool(self._parent.is_set())
 
     def wait(self, timeout: float) -> bool:
         """Sleep for *timeout* seconds or until set; return whether it is set."""
+        with self._lock:
+            event = self._event = self._event or threading.Event()
+            if self._set:
+                event.set()
         if self._parent is None:
-            return self._event.wait(timeout)
+            return event.wait(timeout)
         # A foreign signal cannot wake us: look at it a few times a second.
         while timeout > 0 and not self.is_set():
-            self._event.wait(min(timeout, 0.05))
+            event.wait(min(timeout, 0.05))
             timeout -= 0.05
         return self.is_set()
 
@@ -76,7 +84,7 @@ class Abort:
         """Have *call* called once when set, at once if it is; return an undo."""
         key = object()
         with self._lock:
-            if not self._event.is_set():
+            if not self._set:
                 self._watchers[key] = call
                 return lambda: self._forget(key)
         call()

@@ -304,10 +304,9 @@ class Run:
         """Go on with *plan*; what was taken away for good stays away."""
         self._plan = plan
         self._request = plan.request
-        if self._request.max_tokens is None:
-            self._request = replace(
-                self._request, max_tokens=self.ctx.max_output_tokens
-            )
+        limit = self.ctx.max_output_tokens
+        if limit is not None and self._request.max_tokens is None:
+            self._request = replace(self._request, max_tokens=limit)
         if self._withdrawn:
             self._withdraw_tools()
         if self._promoted:

@@ -291,6 +291,7 @@ class Prompt(Generic[T]):
         self._parse = _bound(parse, what + "parse", names)
         self._validate = _bound(validate, what + "validate", names)
         self._fixed_tools = self._compile_fixed()
+        self._base: Optional[Request] = None
         self._recipe = Recipe(
             name=name,
             resolve=self._resolve,
@@ -549,13 +550,27 @@ class Prompt(Generic[T]):
         schema: Schema | None,
         tools: Sequence[ToolDefinition],
     ) -> Request:
+        """Return the request; what is the same for every run is made once."""
+        system = (Message("system", content),) if content else ()
+        fixed = (
+            self._fixed_tools is not None
+            and not callable(self._config)
+            and (self._schema is None or isinstance(self._schema, Schema))
+        )
+        if fixed and self._base is None:
+            self._base = self._request_of(config, schema, tools)
+        base = self._base if fixed else self._request_of(config, schema, tools)
+        return cast(Request, base).with_messages(system)
+
+    def _request_of(
+        self, config: Any, schema: Schema | None, tools: Sequence[ToolDefinition]
+    ) -> Request:
         shape: Union[Literal["text"], ResponseFormat] = "text"
         if schema is not None:
             shape = ResponseFormat(
                 schema, strict=self.strict, schema_delivery=self.schema_delivery
             )
         request = Request(
-            (Message("system", content),) if content else (),
             name=self.name,
             tools=tuple(tools),
             response_format=shape,

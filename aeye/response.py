@@ -270,23 +270,24 @@ def split(response: Response) -> list[Chunk]:
     finish reason come last, beside the text where there are no calls. ``extra`` has
     no place in a chunk and is lost.
     """
+    calls = response.tool_calls
     chunks: list[Chunk] = []
-    last = Chunk(
-        finish_reason=response.finish_reason,
-        usage=response.usage if response.usage else None,
-        model=response.model,
-        native=response.native,
-    )
     if response.refusal is not None or response.reasoning is not None:
         chunks.append(Chunk(refusal=response.refusal, reasoning=response.reasoning))
-    if response.content and response.tool_calls:
+    if response.content and calls:
         chunks.append(Chunk(response.content))
-    elif response.content:
-        last = replace(last, content=response.content)
-    for call in response.tool_calls:
+    for call in calls:
         delta = ToolCallDelta(call.id, call.name, call.arguments, mode="replace")
         named = replace(call, arguments="")
         chunks.append(
             Chunk(tool_call_named=named, tool_call_arguments=delta, tool_call=call)
         )
-    return [*chunks, last]
+    last = Chunk(
+        None if calls else response.content or None,
+        finish_reason=response.finish_reason,
+        usage=response.usage if response.usage else None,
+        model=response.model,
+        native=response.native,
+    )
+    chunks.append(last)
+    return chunks

@@ -156,7 +156,7 @@ class Usage(_Sparse):
         return Usage.add(self, other)
 
     def __bool__(self) -> bool:
-        return self != _NOTHING
+        return any(value is not None for value in vars(self).values())
 
     @property
     def input_tokens(self) -> int:
@@ -216,7 +216,6 @@ class Usage(_Sparse):
         return cls(**made)
 
 
-_NOTHING = Usage()
 _SECTIONS: Dict[str, Any] = {
     "text": TextUsage,
     "audio": AudioUsage,
