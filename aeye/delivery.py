@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import List, Literal, Optional, Tuple, Union
 
+from .budget import SchemaBudget, can_express, explain, strict_priority
+from .decode import wrap_root
 from .descriptor import (
     LENIENT,
     FormatDescriptor,
@@ -83,9 +85,6 @@ def _plan(
     facts: ModelFacts,
     stricts: Tuple[bool, ...],
 ) -> _Plan:
-    from .budget import SchemaBudget, can_express, strict_priority
-    from .decode import wrap_root
-
     tool_dialect = _dialect(facts, facts.strict_tools)
     output_dialect = _dialect(facts, facts.strict_output)
     text = None
@@ -94,7 +93,7 @@ def _plan(
     wanting: List[Tuple[float, Optional[int]]] = []
     if isinstance(output, ResponseFormat) and output.descriptor is None:
         output = replace(output, schema=wrap_root(output.schema))
-        if _as_text(output, facts, bool(tools), can_express):
+        if _as_text(output, facts, bool(tools)):
             dialect = _dialect(facts, strict=True)
             text = _schema_text(output.schema, dialect)
             output = replace(output, schema_delivery="prompt")
@@ -124,9 +123,7 @@ def _dialect(facts: ModelFacts, strict: bool) -> FormatDescriptor:
     return get_descriptor(facts.family, strict) if facts.family else LENIENT
 
 
-def _as_text(
-    output: ResponseFormat, facts: ModelFacts, tools: bool, can_express: object
-) -> bool:
+def _as_text(output: ResponseFormat, facts: ModelFacts, tools: bool) -> bool:
     """Whether the schema goes out as text in the system message."""
     delivery = output.schema_delivery
     if delivery == "prompt":
@@ -141,7 +138,7 @@ def _as_text(
             )
         return False
     dialect = _dialect(facts, strict=True)
-    return not able or not can_express(output.schema, dialect)  # type: ignore[operator]  # imported in the caller
+    return not able or not can_express(output.schema, dialect)
 
 
 def _check_strict(what: str, strict: object, dialect: FormatDescriptor) -> None:
@@ -162,8 +159,6 @@ def _warn(
     """Say why a schema that was to be strict is not."""
     if strict is not True or chosen.strict:
         return
-    from .budget import explain
-
     reasons = "; ".join(str(reason) for reason in explain(schema, dialect))
     warnings.warn(
         f"{name}: strict=True, but the schema cannot go out as {dialect.id}: "

@@ -28,7 +28,7 @@ from .errors import (
 from .media import resolve_messages
 from .message import ToolCall
 from .request import Request
-from .response import Chunk, Response, join, split
+from .response import Chunk, Collector, Response, join, split
 from .sse import EventReader
 from .transport import (
     HttpTransport,
@@ -158,11 +158,13 @@ class Provider:
                 response = self.wire.decode(read_json(data), facts)
         except ProviderError as exc:
             raise self._sign(exc) from exc.__cause__
-        dialects = _dialects(request)
-        if not dialects or not response.tool_calls:
+        if not response.tool_calls:
             return response
-        calls = tuple(_marked(call, dialects) for call in response.tool_calls)
-        return replace(response, tool_calls=calls)
+        dialects = _dialects(request)
+        collector = Collector()  # it makes ids present and unique
+        for call in response.tool_calls:
+            collector.add(Chunk(tool_call=_marked(call, dialects)))
+        return replace(response, tool_calls=collector.tool_calls)
 
     def stream(self, request: Request, ctx: Any = None) -> Iterator[Chunk]:
         """Ask and yield the answer as it comes. The request is sent by the first step.

@@ -25,10 +25,14 @@ from .wire import (
     Fault,
     ModelFacts,
     Wire,
+    read_count,
     read_json,
+    read_objects,
     split_data_url,
     status_error,
+    text_chunk,
 )
+from .wire_fault import read_fault
 
 __all__ = ["CHAT"]
 
@@ -287,7 +291,7 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
     if not isinstance(body, dict):
         raise ProtocolError(f"an answer that is no object: {body!r:.200}")
     if body.get("error"):
-        raise status_error(_fault(body), body=body)
+        raise status_error(read_fault(body), body=body)
     choice = _first_choice(body)
     if choice is None:
         raise ProtocolError(f"an answer without choices: {body!r:.200}")
@@ -295,11 +299,14 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
     if not isinstance(message, dict):
         raise ProtocolError(f"a choice without a message: {choice!r:.200}")
     text, thought = _read_content(message.get("content"))
-    calls = tuple(_read_call(call) for call in _dicts(message.get("tool_calls")))
+    raw_calls = read_objects(message.get("tool_calls"))
+    calls = tuple(map(_read_call, raw_calls))
     refusal = message.get("refusal") or None
     echo = _Echo()
     echo.add(message)
-    extras = [call.get("extra_content") for call in _dicts(message.get("tool_calls"))]
+    extras = [
+        call.get("extra_content") for call in read_objects(message.get("tool_calls"))
+    ]
     return Response(
         text,
         calls,
@@ -315,9 +322,9 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
 
 def _first_choice(body: Json) -> Json | None:
     """Return the choice with index 0, raising for an error that stands in it."""
-    for choice in _dicts(body.get("choices")):
+    for choice in read_objects(body.get("choices")):
         if choice.get("error"):
-            raise status_error(_fault(choice), body=choice)
+            raise status_error(read_fault(choice), body=choice)
         if not choice.get("index"):
             return choice
     return None
@@ -372,14 +379,14 @@ def _read_reasoning(message: Json, thought: str) -> Reasoning | None:
         value = message.get(key)
         if not thought and isinstance(value, str):
             thought = value
-    details = tuple(map(_read_detail, _dicts(message.get("reasoning_details"))))
+    details = tuple(map(_read_detail, read_objects(message.get("reasoning_details"))))
     return Reasoning(thought, details) if thought or details else None
 
 
 def _read_detail(raw: Json) -> ReasoningDetail:
     texts = ("id", "type", "format", "summary", "text", "signature", "data")
     found = {k: raw[k] for k in texts if isinstance(raw.get(k), str)}
-    return ReasoningDetail(index=_count(raw.get("index")), **found)
+    return ReasoningDetail(index=read_count(raw.get("index")), **found)
 
 
 def _finish(raw: Any, called: bool, refused: bool) -> FinishReason:
@@ -401,15 +408,15 @@ def _read_usage(body: Json) -> Usage | None:
     read = read if isinstance(read, dict) else {}
     written = usage.get("completion_tokens_details")
     written = written if isinstance(written, dict) else {}
-    total, cost = _count(usage.get("total_tokens")), usage.get("cost")
+    total, cost = read_count(usage.get("total_tokens")), usage.get("cost")
     sent, output = (
-        _count(usage.get("prompt_tokens")),
-        _count(usage.get("completion_tokens")),
+        read_count(usage.get("prompt_tokens")),
+        read_count(usage.get("completion_tokens")),
     )
-    reasoning = _count(written.get("reasoning_tokens"))
-    cached = _count(read.get("cached_tokens"))
+    reasoning = read_count(written.get("reasoning_tokens"))
+    cached = read_count(read.get("cached_tokens"))
     if cached is None:
-        cached = _count(usage.get("prompt_cache_hit_tokens"))  # DeepSeek
+        cached = read_count(usage.get("prompt_cache_hit_tokens"))  # DeepSeek
     if reasoning and sent is not None and output is not None:
         # xAI counts reasoning beside the output, everybody else in it.
         output += reasoning if total == sent + output + reasoning else 0
@@ -417,17 +424,11 @@ def _read_usage(body: Json) -> Usage | None:
         input=sent,
         output=output,
         cached=cached,
-        cache_write=_count(read.get("cache_write_tokens")),
+        cache_write=read_count(read.get("cache_write_tokens")),
         reasoning=reasoning,
         total=total,
         cost=float(cost) if isinstance(cost, (int, float)) else None,
     )
-
-
-def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return int(value) if value >= 0 and value == value // 1 else None
 
 
 def _extra(body: Json, choice: Json, message: Json) -> Json | None:
@@ -443,12 +444,6 @@ def _extra(body: Json, choice: Json, message: Json) -> Json | None:
     return extra or None
 
 
-def _dicts(value: Any) -> List[Json]:
-    if not isinstance(value, list):
-        return []
-    return [item for item in value if isinstance(item, dict)]
-
-
 class _Echo:
     """Collects what a host may want to see again."""
 
@@ -461,7 +456,7 @@ class _Echo:
         thought = message.get("reasoning_content")
         if thought and isinstance(thought, str):
             self._thought.append(thought)
-        for detail in _dicts(message.get("reasoning_details")):
+        for detail in read_objects(message.get("reasoning_details")):
             self._add_detail(detail)
         if message.get("extra_content"):
             self._extra = message["extra_content"]
@@ -560,10 +555,10 @@ class _Decoder:
                 chunks.append(Chunk(refusal=refusal))
         if content:
             self._text.append(content)
-            chunks.append(Chunk(content))
+            chunks.append(text_chunk(content))
         calls = delta.get("tool_calls")
         if calls:
-            for call in _dicts(calls):
+            for call in read_objects(calls):
                 chunks += self._calls.add(call.get("index"), *_call_fields(call))
 
     def end(self, reason: str = "") -> Iterable[Chunk]:
@@ -595,7 +590,7 @@ class _Decoder:
         return _finish(raw, self._calls.any, self._refused)
 
     def _failed(self, body: Json) -> StatusError:
-        error = status_error(_fault(body), body=body)
+        error = status_error(read_fault(body), body=body)
         error.usage = _read_usage(self._usage)
         return error
 
@@ -603,101 +598,8 @@ class _Decoder:
 _NOTHING = Chunk()
 
 
-# Errors.
-
-_OVERFLOW = re.compile(
-    r"maximum context length|exceeds the context window"
-    r"|reduce the length of the messages|maximum prompt length is \d"
-    r"|\[input_too_large\]|too large for model with \d+ maximum context length"
-    r"|exceeds the available context size|greater than the context length"
-    r"|exceeded model token limit|context window exceeds limit"
-    r"|longer than the model's context length|range of input length should be"
-    r"|current length is .* while limit is|prompt token count .* exceeds the limit"
-    r"|exceed context limit|prompt is too long",
-    re.IGNORECASE,
-)
-_SCHEMA = re.compile(r"invalid schema for|invalid_json_schema", re.IGNORECASE)
-_KEY = re.compile(r"api key not valid|(invalid|incorrect) api key", re.IGNORECASE)
-_CODES = {
-    "content_filter": "content_filter",
-    "context_length_exceeded": "context_overflow",
-    "exceed_context_size_error": "context_overflow",
-    "insufficient_quota": "quota",
-    "invalid_api_key": "auth",
-    "invalid_function_parameters": "schema_rejected",
-    "invalid_json_schema": "schema_rejected",
-    "rate_limit_exceeded": "rate_limit",
-    "server_error": "server",
-    "internal_server_error": "server",
-    "api_error": "server",
-    "overloaded_error": "server",
-    "unavailable_error": "server",
-}
-
-
 def _decode_error(status: int, headers: Mapping[str, str], body: Any) -> Fault:
-    return _fault(body, status)
-
-
-def _fault(body: Any, status: int | None = None) -> Fault:
-    """Read an error body; hosts have invented a dozen shapes."""
-    if isinstance(body, list) and body:  # Gemini
-        body = body[0]
-    error = body.get("error", body) if isinstance(body, dict) else body
-    said: Json = error if isinstance(error, dict) else {}
-    message = _error_message(error, body)
-    words = [said.get("code"), said.get("type")]
-    if isinstance(body, dict):
-        words.append(body.get("code"))
-    names = [word for word in words if isinstance(word, str)]
-    if status is None:
-        numbers = [said.get("status_code"), said.get("status"), said.get("code")]
-        codes = [_count(number) for number in numbers]
-        status = next((code for code in codes if code and 400 <= code < 600), None)
-    return Fault(
-        message[:2000] or f"an error without a message: {body!r:.200}",
-        code=names[0] if names else None,
-        kind=_kind(message, names, status),
-        status=status,
-    )
-
-
-def _error_message(error: Any, body: Any) -> str:
-    if isinstance(error, str):
-        return error.strip()
-    if not isinstance(error, dict):
-        return ""
-    detail = error.get("detail")
-    if isinstance(detail, list):  # FastAPI: Mistral, vLLM
-        lines = []
-        for item in _dicts(detail):
-            place = ".".join(str(key) for key in item.get("loc") or ())
-            lines.append(f"{place}: {item.get('msg')}" if place else item.get("msg"))
-        return "; ".join(map(str, lines))
-    message = error.get("message") or detail
-    text = message if isinstance(message, str) else ""
-    metadata = error.get("metadata")
-    raw = metadata.get("raw") if isinstance(metadata, dict) else None
-    if raw:  # OpenRouter: what the host behind it said
-        text += f" ({raw if isinstance(raw, str) else json.dumps(raw)})"
-    return text
-
-
-def _kind(message: str, names: list[str], status: int | None) -> str:
-    for name in names:
-        if name in _CODES:
-            return _CODES[name]
-    if status in (401, 403):
-        return "auth"
-    if status == 429:
-        return "rate_limit"
-    if status == 413 or _OVERFLOW.search(message):
-        return "context_overflow"
-    if _SCHEMA.search(message):
-        return "schema_rejected"
-    if _KEY.search(message):
-        return "auth"
-    return "server" if status is not None and status >= 500 else "other"
+    return read_fault(body, status)
 
 
 CHAT = Wire(
