@@ -24,7 +24,6 @@ from typing import (
 )
 
 from .callback import Bound, attempt
-from .connection import default_context
 from .context import Abort, Context
 from .dispatch import Batch, Call, Events, Execution, Setup, Workers
 from .errors import (
@@ -227,6 +226,8 @@ class Run:
         self._result: Any = _UNSET
         self._error: Optional[PromptError] = None
         self._suspended = False
+        # Whether the budget of iterations was used up.
+        self._spent = False
         self._counts = {"invalid": 0, "error": 0, "success": 0}
         self._called: List[str] = []
         self._withdrawn = False
@@ -248,6 +249,8 @@ class Run:
             while self._iteration < self._budget and not self.abort.is_set():
                 if not (yield from self._iterate()):
                     break
+            else:
+                self._spent = not self.abort.is_set()
             return (yield from self._conclude())
         except (GeneratorExit, KeyboardInterrupt, SystemExit):
             # A finaliser may run in a worker, and Ctrl-C is in a hurry: only a
@@ -740,7 +743,7 @@ class Run:
         """Whether a run for its tools alone may end without more."""
         if self._counts["success"] > 0:
             return True
-        return self._error is None and self._iteration < self._budget
+        return self._error is None and not self._spent
 
     def _final_error(self) -> PromptError:
         limit = self._budget
@@ -748,7 +751,7 @@ class Run:
             return self._turn_limit(limit)
         if self._error is not None:
             error = self._error
-        elif self._iteration >= limit:
+        elif self._spent:
             error = PromptError(
                 self._text(
                     f"Maximum iterations ({limit}) reached without a valid response."
@@ -827,6 +830,9 @@ def _with_model(ctx: Context, name: str) -> Context:
     """Return *ctx*, with the model that the environment names where it has none."""
     if ctx.execute is not None or ctx.stream is not None:
         return ctx
+    # Here, so that a run with a model of its own loads no codec and no transport.
+    from .connection import default_context
+
     default = default_context()
     if default is None:
         raise NoModelError(

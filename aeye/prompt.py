@@ -90,7 +90,10 @@ E = TypeVar("E", covariant=True)
 Mode = Literal["result", "tools", "stream", "stream_tools", "stream_content"]
 
 _MODES = ("result", "tools", "stream", "stream_tools", "stream_content")
-_EXECUTIONS = ("sequential", "parallel", "immediate")
+_CLOSED_SETS = {
+    "tool_execution": ("sequential", "parallel", "immediate"),
+    "schema_delivery": ("auto", "structured", "prompt"),
+}
 _SKIP: Any = object()
 
 
@@ -725,11 +728,9 @@ def _check(given: Mapping[str, Any]) -> None:
         raise ValueError(
             f"{what}parse gets the value of a structured answer; give a schema too"
         )
-    if given["tool_execution"] not in _EXECUTIONS:
-        raise ValueError(
-            f"{what}tool_execution is one of {_EXECUTIONS}, "
-            f"not {given['tool_execution']!r}"
-        )
+    for key, words in _CLOSED_SETS.items():
+        if given[key] not in words:
+            raise ValueError(f"{what}{key} is one of {words}, not {given[key]!r}")
     handlers = given["on_tool_result"]
     if isinstance(handlers, Mapping):
         known = {tool.name for tool in given["tools"]}

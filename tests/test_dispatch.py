@@ -1,0 +1,1020 @@
+"""Calling tools: order, modes, errors, replies. Barriers and events, never sleeps."""
+
+from __future__ import annotations
+
+import contextvars
+import gc
+import json
+import threading
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generator
+
+import pytest
+
+import aeye
+from aeye.callback import attempt
+from aeye.context import Context
+from aeye.errors import PromptError, PromptSuspend, ToolCallError, ToolInterrupt
+from aeye.message import Message, Part
+from aeye.prompt import Prompt, PromptToolOutput
+from aeye.response import Chunk, Response, ToolCall, ToolCallDelta
+from aeye.testing import ScriptedModel, calls
+from aeye.tools import Tool, tool
+
+LIMIT = 10  # seconds after which a test that waits has failed
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def ping() -> str:
+    """Say pong."""
+    return "pong"
+
+
+def model_of(*replies: Any, mode: Any = "execute") -> ScriptedModel:
+    return ScriptedModel(*replies, mode=mode)
+
+
+def events_of(prompt: Prompt[Any], model: ScriptedModel, **fields: Any) -> list[Any]:
+    return list(prompt.run({}, model.context(**fields)))
+
+
+def about(events: list[Any], *words: str) -> list[str]:
+    """The events about calls, as 'word name'."""
+    found = []
+    for event in events:
+        if event.type.startswith("tool_") and "parse" not in event.type:
+            name = event.tool.name if event.tool else "?"
+            found.append(f"{event.type[5:]} {name}")
+    return [x for x in found if not words or x.split()[0] in words]
+
+
+def replies(model: ScriptedModel, n: int = -1) -> list[str]:
+    return [m.text for m in model.requests[n].messages if m.role == "tool"]
+
+
+def threads() -> int:
+    return sum(t.name == "aeye-tool" for t in threading.enumerate())
+
+
+def gate() -> tuple[Tool[Any], Tool[Any], threading.Event]:
+    """Two tools: ``slow`` ends only after ``fast`` has."""
+    done = threading.Event()
+
+    @tool
+    def slow() -> str:
+        """Wait for the other."""
+        assert done.wait(LIMIT)
+        return "slow"
+
+    @tool
+    def fast() -> str:
+        """Let the other go on."""
+        done.set()
+        return "fast"
+
+    return slow, fast, done
+
+
+def test_a_tool_is_called_and_answered() -> None:
+    """The model's call is run, and its reply goes back under the call's id."""
+    model = model_of(calls(("add", {"a": 5, "b": 3}, "id1")), "8")
+
+    assert Prompt("p", "x", tools=[add])({}, model.context()) == "8"
+
+    assistant, reply = model.requests[1].messages[-2:]
+    assert [(c.id, c.name) for c in assistant.tool_calls] == [("id1", "add")]
+    assert reply == Message("tool", "8", name="add", tool_call_id="id1")
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Point:
+    x: int
+    tags: Any = ()
+
+
+CONTENT = [
+    ("text", "text"),
+    ({"a": 1, "b": "é"}, '{"a":1,"b":"é"}'),
+    (0, "0"),
+    (False, "false"),
+    ("", ""),
+    (None, "[no result]"),
+    ([1, 2], "[1,2]"),
+    (Point(1, {2}), '{"x":1,"tags":[2]}'),
+    ({Colour.RED: 1} and Colour.RED, '"red"'),
+    (object, "\"<class 'object'>\""),
+]
+
+
+@pytest.mark.parametrize(("result", "content"), CONTENT)
+def test_what_a_reply_says(result: Any, content: str) -> None:
+    """Text as it is, all else as compact JSON; 0, False and '' are results."""
+    model = model_of(calls(("t", {})), "ok")
+    made = Tool("t", lambda given: result, schema={"type": "object"})
+
+    Prompt("p", "x", tools=[made])({}, model.context())
+
+    assert replies(model) == [content]
+
+
+def test_parts_stay_parts() -> None:
+    """A picture that a tool returns stays a part of the reply."""
+    picture = Part.image(b"\x89PNG", "image/png")
+    model = model_of(calls(("t", {})), "ok")
+    made = Tool("t", lambda given: [picture], schema={"type": "object"})
+
+    Prompt("p", "x", tools=[made])({}, model.context())
+
+    assert model.requests[1].messages[-1].content == (picture,)
+
+
+def test_sequential_order() -> None:
+    """Sequential: each call ends before the next starts, in the caller's thread."""
+    seen: list[Any] = []
+
+    @tool
+    def note(n: int) -> int:
+        """Note the thread."""
+        seen.append(threading.current_thread())
+        return n
+
+    model = model_of(calls(("note", {"n": 1}), ("note", {"n": 2})), "ok")
+    prompt = Prompt("p", "x", tools=[note], tool_execution="sequential")
+
+    events = events_of(prompt, model)
+
+    assert about(events) == ["start note", "output note"] * 2
+    assert set(seen) == {threading.current_thread()}
+
+
+@pytest.mark.parametrize("mode", ["parallel", "immediate"])
+def test_parallel_order(mode: Any) -> None:
+    """Side by side: outputs as they end, messages in the order of the calls."""
+    slow, fast, _ = gate()
+    model = model_of(calls(("slow", {}), ("fast", {})), "ok")
+    prompt = Prompt("p", "x", tools=[slow, fast], tool_execution=mode)
+
+    events = events_of(prompt, model)
+
+    assert about(events) == ["start slow", "start fast", "output fast", "output slow"]
+    assert replies(model) == ["slow", "fast"]
+    order = [e.type for e in events]
+    last_output = max(i for i, t in enumerate(order) if t == "tool_output")
+    said = [
+        i
+        for i, e in enumerate(events)
+        if e.type == "message" and e.message.role == "tool"
+    ]
+    assert last_output < min(said)
+    assert threads() == 0
+
+
+def test_immediate_starts_while_streaming() -> None:
+    """Immediate: a call starts once the next chunk shows that more is to come."""
+    started = threading.Event()
+
+    @tool
+    def early() -> str:
+        """Say that it runs."""
+        started.set()
+        return "early"
+
+    def stream(request: Any) -> Any:
+        if len(request.messages) > 2:
+            yield Chunk("ok", finish_reason="stop")
+            return
+        first, second = ToolCall("1", "early"), ToolCall("2", "ping")
+        yield Chunk(tool_call_named=first, tool_call=first)
+        yield Chunk(tool_call_named=second)
+        assert started.wait(LIMIT)  # the tool runs before the stream ends
+        yield Chunk(tool_call=second)
+        yield Chunk(finish_reason="tool_calls")
+
+    prompt = Prompt("p", "x", tools=[early, ping])
+    events = list(prompt.run({}, Context(stream=stream)))
+
+    order = [e.type for e in events]
+    assert order.index("tool_start") < order.index("message")
+    assert about(events, "start") == ["start early", "start ping"]
+
+
+def test_immediate_leaves_the_last_call_to_the_caller() -> None:
+    """The last call, and a call alone, run in the caller's thread."""
+    seen: dict[str, Any] = {}
+
+    @tool
+    def where(n: str) -> str:
+        """Note the thread."""
+        seen[n] = threading.current_thread()
+        return n
+
+    model = model_of(calls(("where", {"n": "a"}), ("where", {"n": "b"})), "ok")
+
+    Prompt("p", "x", tools=[where])({}, model.context())
+
+    ours = threading.current_thread()
+    assert {n: t is ours for n, t in seen.items()} == {"a": False, "b": True}
+
+
+def test_inline_stays_in_the_callers_thread() -> None:
+    """``inline=True`` keeps a tool in the caller's thread in every mode."""
+    seen: list[Any] = []
+
+    @tool(inline=True)
+    def here() -> str:
+        """Note the thread."""
+        seen.append(threading.current_thread())
+        return "ok"
+
+    for mode in ("sequential", "parallel", "immediate"):
+        model = model_of(calls(("here", {}), ("here", {}), ("ping", {})), "ok")
+        prompt = Prompt("p", "x", tools=[here, ping], tool_execution=mode)
+        prompt({}, model.context())
+
+    assert set(seen) == {threading.current_thread()}
+    with pytest.raises(ValueError, match="inline"):
+        tool(lambda: 1, name="t", inline=True, timeout=1)
+
+
+def test_concurrency_is_bounded() -> None:
+    """No more calls run at once than ``tool_concurrency`` allows; all are run."""
+    lock = threading.Lock()
+    running, most = 0, 0
+    pair = threading.Barrier(2)
+
+    @tool
+    def busy() -> str:
+        """Count who runs."""
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        pair.wait(LIMIT)
+        with lock:
+            running -= 1
+        return "ok"
+
+    model = model_of(calls(*[("busy", {})] * 6), "done")
+    prompt = Prompt(
+        "p", "x", tools=[busy], tool_execution="parallel", tool_concurrency=2
+    )
+
+    prompt({}, model.context())
+
+    assert (most, replies(model)) == (2, ["ok"] * 6)
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+def test_context_variables_are_visible(mode: Any) -> None:
+    """A tool sees the caller's context variables, whichever thread it runs in."""
+    var: contextvars.ContextVar[str] = contextvars.ContextVar("var", default="unset")
+
+    @tool
+    def read() -> str:
+        """Read the variable."""
+        return var.get()
+
+    model = model_of(calls(("read", {}), ("read", {})), "ok")
+    var.set("mine")
+
+    Prompt("p", "x", tools=[read], tool_execution=mode)({}, model.context())
+
+    assert replies(model) == ["mine", "mine"]
+
+
+def test_every_event_names_its_call() -> None:
+    """Events about a call have the tool, the call's id and the arguments."""
+    model = model_of(calls(("add", {"a": 1, "b": 2}, "c1"), ("zz", {}, "c2")), "ok")
+    second = model_of(calls(("add", {"a": 1, "b": 2}, "c1")), "ok")
+    prompt = Prompt("p", "x", tools=[add])
+
+    lost = next(e for e in events_of(prompt, model) if e.type == "tool_error")
+    events = [e for e in events_of(prompt, second) if e.type.startswith("tool_")]
+
+    assert (lost.tool, lost.tool_call_id) == (None, "c2")
+    assert [(e.type, e.tool, e.tool_call_id) for e in events] == [
+        (kind, add, "c1")
+        for kind in (
+            "tool_parse_name",
+            "tool_parse_arguments",
+            "tool_start",
+            "tool_output",
+        )
+    ]
+    assert [e.args for e in events[2:]] == [{"a": 1, "b": 2}] * 2
+    assert json.loads(events[1].args) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+def test_bad_arguments_do_not_stop_the_others(mode: Any) -> None:
+    """Arguments that do not fit are told to the model; the other calls run."""
+    model = model_of(
+        calls(("add", {"a": "x", "b": 1}), ("add", {"a": 1, "b": 2})), "ok"
+    )
+    prompt = Prompt("p", "x", tools=[add], tool_execution=mode)
+
+    events = events_of(prompt, model)
+
+    error = next(e for e in events if e.type == "tool_error")
+    assert (json.loads(error.raw_args), error.args) == ({"a": "x", "b": 1}, None)
+    assert isinstance(error.error, aeye.ToolArgumentError)
+    first, second = replies(model)
+    assert first.startswith("Error parsing tool arguments: - a: ")
+    assert (second, about(events, "output")) == ("3", ["output add"])
+
+
+@pytest.mark.parametrize("text", ["", "  ", "{"])
+def test_no_arguments(text: str) -> None:
+    """No arguments at all: the model is told so; broken ones are shown to it."""
+    model = model_of(calls(("add", text)), "ok")
+
+    Prompt("p", "x", tools=[add])({}, model.context())
+
+    (reply,) = replies(model)
+    assert reply.startswith("Error parsing tool arguments:")
+    assert ("NO arguments" in reply) is not bool(text.strip())
+
+
+def test_blank_arguments_are_none() -> None:
+    """A tool without required arguments runs when it is given none."""
+    model = model_of(calls(("ping", "")), "ok")
+
+    Prompt("p", "x", tools=[ping])({}, model.context())
+
+    assert replies(model) == ["pong"]
+
+
+def test_a_tool_that_raises() -> None:
+    """What a tool raises is told to the model in one line; the run goes on."""
+
+    @tool
+    def bad() -> None:
+        """Fail."""
+        raise KeyError("boom")
+
+    model = model_of(calls(("bad", {})), "sorry")
+    events = events_of(Prompt("p", "x", tools=[bad]), model)
+
+    error = next(e for e in events if e.type == "tool_error")
+    assert isinstance(error.error, KeyError)
+    assert error.to_model == "Error executing tool: 'boom', args: {}"
+    assert replies(model) == [error.to_model]
+    assert events[-1].output == "sorry"
+
+
+def test_on_error_raise() -> None:
+    """``on_error="raise"`` ends the run; the transcript on the error is paired."""
+
+    @tool(on_error="raise")
+    def bad() -> None:
+        """Fail."""
+        raise KeyError("boom")
+
+    model = model_of(calls(("bad", {}), ("ping", {})), "never")
+
+    with pytest.raises(ToolCallError, match="bad: 'boom'") as e:
+        Prompt("p", "x", tools=[bad, ping])({}, model.context())
+
+    assert isinstance(e.value.__cause__, KeyError)
+    assert [m.role for m in e.value.messages] == ["assistant", "tool", "tool"]
+    assert model.calls == 1
+
+
+def test_unknown_tool() -> None:
+    """A name nobody knows is answered with the names there are."""
+    model = model_of(calls(("zz", {})), "ok")
+
+    events = events_of(Prompt("p", "x", tools=[add, ping]), model)
+
+    assert replies(model) == ["Tool not found: zz. The tools are: add, ping"]
+    assert about(events) == ["error ?"]
+    assert "tool_parse_name" not in [e.type for e in events]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+def test_an_unknown_tool_stops_the_batch(mode: Any) -> None:
+    """A call beside an unknown name is not run, and told to come again."""
+    model = model_of(calls(("zz", {}), ("ping", {})), "ok")
+    prompt = Prompt("p", "x", tools=[ping], tool_execution=mode)
+
+    events = events_of(prompt, model)
+
+    assert replies(model)[1] == (
+        "[not run: another call in this batch was invalid; call it again]"
+    )
+    assert about(events) == ["error ?"]
+
+
+def test_reading_goes_on_after_an_unknown_name() -> None:
+    """Text, usage and calls after an unknown name are not lost."""
+    first, second = ToolCall("1", "zz"), ToolCall("2", "ping")
+    usage = aeye.Usage.of(input=3, output=4)
+    chunks = [
+        Chunk(tool_call_named=first, tool_call=first),
+        Chunk("text"),
+        Chunk(tool_call_named=second, tool_call=second),
+        Chunk(usage=usage, finish_reason="tool_calls"),
+    ]
+    model = model_of(chunks, "ok", mode="stream")
+
+    events = events_of(Prompt("p", "x", tools=[ping]), model)
+
+    assistant = model.requests[1].messages[2]
+    assert (assistant.text, len(assistant.tool_calls)) == ("text", 2)
+    total = next(e for e in events if e.type == "usage").usage
+    assert total == usage + aeye.Usage.of(input=10, output=5)
+
+
+def test_only_a_mark_of_deltas_completes_a_call() -> None:
+    """A stream that gives names and argument pieces only is complete at its end."""
+    chunks = [
+        Chunk(tool_call_named=ToolCall("1", "add", "")),
+        Chunk(tool_call_arguments=ToolCallDelta("1", arguments='{"a": 1,')),
+        Chunk(tool_call_arguments=ToolCallDelta("", arguments='"b": 2}')),
+        Chunk(finish_reason="tool_calls"),
+    ]
+    model = model_of(chunks, "ok", mode="stream")
+
+    events = events_of(Prompt("p", "x", tools=[add]), model)
+
+    parts = [e for e in events if e.type == "tool_parse_arguments"]
+    assert [e.delta for e in parts] == ['{"a": 1,', '"b": 2}']
+    assert [e.args for e in parts] == ['{"a": 1,', '{"a": 1,"b": 2}']
+    assert replies(model) == ["3"]
+
+
+def failing() -> Tool[Any]:
+    @tool
+    def bad() -> None:
+        """Fail."""
+        raise ValueError("boom")
+
+    return bad
+
+
+def test_tools_are_withdrawn_when_retries_are_spent() -> None:
+    """A round with errors costs one retry; when none is left the tools go, for good."""
+    round_ = calls(("bad", {}), ("bad", {}))
+    model = model_of(calls(("bad", {})), calls(("bad", {})), calls(("ping", {})), "ok")
+    config = {"tool_choice": "auto", "tools_one_at_a_time": True}
+    prompt = Prompt(
+        "p", "x", tools=[failing(), ping], tool_retries=1, config=config, dynamic=True
+    )
+
+    prompt({}, model.context())
+
+    assert [len(r.tools) for r in model.requests] == [2, 2, 0, 0]
+    last = model.requests[-1]
+    assert (last.tool_choice, last.tools_one_at_a_time) == (None, False)
+    assert replies(model)[-1] == "[not run: the tools were withdrawn]"
+    assert round_.tool_calls
+
+
+def test_tools_max() -> None:
+    """After ``tools_max`` successes the tools go and the model answers."""
+    model = model_of(calls(("ping", {})), "ok")
+
+    assert Prompt("p", "x", tools=[ping], tools_max=1)({}, model.context()) == "ok"
+    assert [len(r.tools) for r in model.requests] == [1, 0]
+
+
+@pytest.mark.parametrize(("bad", "choice"), [(False, None), (True, "required")])
+def test_a_forced_choice_is_released(bad: bool, choice: Any) -> None:
+    """A forced choice is released after a success without a bad call beside it."""
+    extra = [("add", {"a": "x"})] if bad else []
+    model = model_of(calls(("ping", {}), *extra), "ok")
+    prompt = Prompt("p", "x", tools=[ping, add], config={"tool_choice": "required"})
+
+    prompt({}, model.context())
+
+    assert [r.tool_choice for r in model.requests] == ["required", choice]
+
+
+def test_get_tools() -> None:
+    """``get("tools")`` gives raw results, and ends when the model calls no more."""
+    model = model_of(calls(("add", {"a": 1, "b": 2}), ("ping", {})), "text")
+    prompt = Prompt("p", "x", tools=[add, ping], tool_execution="sequential")
+
+    found = prompt.get("tools", {}, model.context())
+
+    assert found == [PromptToolOutput("add", 3), PromptToolOutput("ping", "pong")]
+    assert found[0].tool == "add"
+
+
+def test_stream_tools() -> None:
+    """``stream_tools`` yields results as they come; the output is the text."""
+    model = model_of(calls(("ping", {})), "text")
+    stream = Prompt("p", "x", tools=[ping]).get("stream_tools", {}, model.context())
+
+    assert (list(stream), stream.output) == ([("ping", "pong")], "text")
+
+
+def test_tools_only() -> None:
+    """``tools_only``: the output is None, and complete says so."""
+    model = model_of(calls(("ping", {})), "text")
+    prompt = Prompt("p", "x", tools=[ping], tools_only=True)
+
+    events = events_of(prompt, model)
+
+    assert (events[-1].type, events[-1].output) == ("complete", None)
+
+
+def test_tools_only_raises_where_nothing_was_done() -> None:
+    """A refusal raises, unless a tool had succeeded by then."""
+    prompt = Prompt("p", "x", tools=[ping])
+    no = Response(refusal="No.")
+
+    with pytest.raises(aeye.RefusalError):
+        prompt.get("tools", {}, model_of(no).context())
+    assert prompt.get("tools", {}, model_of(calls(("ping", {})), no).context()) == [
+        ("ping", "pong")
+    ]
+
+
+def test_tools_only_with_a_forced_choice_ends() -> None:
+    """A forced choice with tools only ends after a round without errors."""
+    model = model_of(calls(("ping", {})))
+    prompt = Prompt("p", "x", tools=[ping], config={"tool_choice": "required"})
+
+    assert prompt.get("tools", {}, model.context()) == [("ping", "pong")]
+    assert model.calls == 1
+
+
+@pytest.mark.parametrize(
+    "reply", [calls(("ping", {})), Response(finish_reason="tool_calls")]
+)
+def test_endless_rounds_end(reply: Response) -> None:
+    """Nine requests by default: retries of all kinds, three tool rounds and one."""
+    model = model_of(reply)
+
+    with pytest.raises(PromptError, match=r"Maximum iterations \(9\)") as e:
+        Prompt("p", "x", tools=[ping])({}, model.context())
+
+    assert model.calls == 9
+    assert e.value.usage.total_tokens == 9 * 15 or reply.finish_reason == "tool_calls"
+
+
+def test_one_at_a_time() -> None:
+    """With ``tools_one_at_a_time`` only the first call of a batch is run."""
+    model = model_of(calls(("ping", {}), ("ping", {})), "ok")
+    config = {"tools_one_at_a_time": True}
+
+    Prompt("p", "x", tools=[ping], config=config)({}, model.context())
+
+    assert replies(model) == ["pong", "[not run: one tool at a time; call it again]"]
+
+
+# What is put between the tool and the model
+
+
+def test_on_tool_result() -> None:
+    """``on_tool_result`` says what the model reads; the event keeps both."""
+
+    def present(event: Any, ctx: Any) -> Any:
+        return {"tool": event.tool.name, "n": event.result, "id": ctx.tool_call_id}
+
+    model = model_of(calls(("add", {"a": 1, "b": 2}, "c")), "ok")
+    prompt = Prompt("p", "x", tools=[add], on_tool_result=present)
+
+    output = next(e for e in events_of(prompt, model) if e.type == "tool_output")
+
+    assert (output.result, output.to_model) == (3, {"tool": "add", "n": 3, "id": "c"})
+    assert replies(model) == ['{"tool":"add","n":3,"id":"c"}']
+
+
+@pytest.mark.parametrize(
+    ("shown", "content"),
+    [("as text", "as text"), (None, "null"), ({"a": 1}, '{"a":1}'), ("", "")],
+)
+def test_what_a_presenter_may_return(shown: Any, content: str) -> None:
+    """What the presenter returns decides: None is null where there was a result."""
+    model = model_of(calls(("ping", {})), "ok")
+    handlers = {"ping": lambda event: shown}
+
+    Prompt("p", "x", tools=[ping], on_tool_result=handlers)({}, model.context())
+
+    assert replies(model) == [content]
+
+
+def test_a_presenter_may_answer_for_nothing() -> None:
+    """A presenter may say something where the tool returned None."""
+    model = model_of(calls(("t", {})), "ok")
+    made = Tool("t", lambda given: None, schema={"type": "object"})
+    prompt = Prompt("p", "x", tools=[made], on_tool_result=lambda event: "done")
+
+    prompt({}, model.context())
+
+    assert replies(model) == ["done"]
+
+
+def test_a_presenter_that_raises() -> None:
+    """A presenter that raises: an error that still has the raw result."""
+
+    def broken(event: Any) -> Any:
+        raise ValueError("boom")
+
+    model = model_of(calls(("ping", {})), "ok")
+    prompt = Prompt("p", "x", tools=[ping], on_tool_result=broken)
+
+    events = events_of(prompt, model)
+
+    error = next(e for e in events if e.type == "tool_error")
+    assert (error.result, error.has_result) == ("pong", True)
+    assert replies(model) == ["Error transforming tool result: boom"]
+    assert about(events, "output") == []
+    again = model_of(calls(("ping", {})), "ok")
+    assert prompt.get("tools", {}, again.context()) == [("ping", "pong")]
+
+
+@pytest.mark.parametrize("answer", [None, False])
+def test_an_interceptor_may_let_it_run(answer: Any) -> None:
+    """None and False from ``on_tool_intercept`` run the tool."""
+    seen = []
+
+    def intercept(tool: Any, args: Any, ctx: Any, call: Any) -> Any:
+        seen.append((tool, args, ctx.tool_call_id, call.id))
+        return answer
+
+    model = model_of(calls(("add", {"a": 1, "b": 2}, "c")), "ok")
+    prompt = Prompt("p", "x", tools=[add], on_tool_intercept=intercept)
+
+    prompt({}, model.context())
+
+    assert (seen, replies(model)) == ([(add, {"a": 1, "b": 2}, "c", "c")], ["3"])
+
+
+@pytest.mark.parametrize(("answer", "content"), [({}, "{}"), ([], "[]"), (7, "7")])
+def test_an_interceptor_may_answer(answer: Any, content: str) -> None:
+    """Anything else is the result, and the presenter sees it."""
+    model = model_of(calls(("ping", {})), "ok")
+    prompt = Prompt(
+        "p",
+        "x",
+        tools=[ping],
+        on_tool_intercept=lambda tool: answer,
+        on_tool_result=lambda event: event.result,
+    )
+
+    prompt({}, model.context())
+
+    assert replies(model) == [content]
+
+
+def test_ctx_of_a_tool() -> None:
+    """A tool gets the run's context: the caller's names and its own call's id."""
+
+    @tool
+    def who(n: int, ctx: Context) -> str:
+        """Say who asks."""
+        return f"{ctx.user} {ctx.tool_call_id} {n}"
+
+    model = model_of(calls(("who", {"n": 1}, "c1"), ("who", {"n": 2}, "c2")), "ok")
+
+    Prompt("p", "x", tools=[who])({}, model.context(user="ann"))
+
+    assert replies(model) == ["ann c1 1", "ann c2 2"]
+    assert "ctx" not in who.schema.json["properties"]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_generator_tools(mode: Any) -> None:
+    """A generator's steps are progress, its return value the result."""
+
+    @tool
+    def steps(n: int) -> Generator[int, None, str]:
+        """Go in steps."""
+        yield from range(n)
+        return "end"
+
+    model = model_of(calls(("steps", {"n": 2}), ("steps", {"n": 1})), "ok")
+    prompt = Prompt("p", "x", tools=[steps], tool_execution=mode)
+
+    events = events_of(prompt, model)
+
+    progress = [(e.tool_call_id, e.value) for e in events if e.type == "tool_progress"]
+    assert sorted(progress) == [("call_1", 0), ("call_1", 1), ("call_2", 0)]
+    assert replies(model) == ["end", "end"]
+
+
+def test_a_generator_that_raises() -> None:
+    """What a generator raises between its steps is an error like any other."""
+
+    @tool
+    def steps() -> Generator[int, None, None]:
+        """Fail after a step."""
+        yield 1
+        raise ValueError("boom")
+
+    model = model_of(calls(("steps", {})), "ok")
+
+    events = events_of(Prompt("p", "x", tools=[steps]), model)
+
+    assert about(events) == ["start steps", "progress steps", "error steps"]
+
+
+# Stopping
+
+
+def stopper(kind: type[Exception]) -> Tool[Any]:
+    @tool
+    def stop() -> None:
+        """Stop the run."""
+        raise kind()
+
+    return stop
+
+
+def test_suspend() -> None:
+    """A suspended call is left open, at the end of the transcript to resume from."""
+    model = model_of(calls(("stop", {}, "c1")), "never")
+    prompt = Prompt("p", "x", tools=[stopper(PromptSuspend)])
+
+    events = events_of(prompt, model)
+
+    assert [e.type for e in events][-5:] == [
+        "tool_suspend",
+        "text_complete",
+        "response_tokens",
+        "usage",
+        "suspend",
+    ]
+    last = events[-1].request.messages[-1]
+    assert [c.id for c in last.tool_calls] == ["c1"]
+    assert prompt.get("result", {}, model_of(calls(("stop", {}))).context()) is None
+    with pytest.raises(PromptSuspend) as e:
+        prompt({}, model_of(calls(("stop", {}))).context())
+    assert e.value.messages[-1].role == "assistant"
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+def test_finished_siblings_of_a_suspended_call_are_kept(mode: Any) -> None:
+    """The replies of calls that finished are there; the suspended call has none."""
+    model = model_of(calls(("ping", {}, "a"), ("stop", {}, "b")), "never")
+    tools = [ping, stopper(PromptSuspend)]
+
+    events = events_of(Prompt("p", "x", tools=tools, tool_execution=mode), model)
+
+    roles = [(m.role, m.tool_call_id) for m in events[-1].request.messages[2:]]
+    assert roles == [("assistant", None), ("tool", "a")]
+
+
+def test_resume_by_history() -> None:
+    """A run that is given the transcript and the missing reply goes on."""
+    model = model_of(calls(("stop", {}, "c1")), "done")
+    prompt = Prompt("p", "x", tools=[stopper(PromptSuspend)])
+    saved = [m.to_dict() for m in events_of(prompt, model)[-1].request.messages]
+
+    messages = [Message.from_dict(m) for m in json.loads(json.dumps(saved))]
+    answer = Message("tool", "yes", tool_call_id="c1")
+    ctx = model.context(messages=[*messages, answer])
+
+    assert prompt({}, ctx) == "done"
+    assert [m.role for m in model.requests[-1].messages] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+    ]
+
+
+@pytest.mark.parametrize("schema", [None, dict])
+def test_interrupt(schema: Any) -> None:
+    """An interrupt ends the run after one request, with or without a schema."""
+    said = Response(
+        "so far", calls(("stop", {})).tool_calls, finish_reason="tool_calls"
+    )
+    model = model_of(said, "never")
+    prompt: Prompt[Any] = Prompt(
+        "p", "x", tools=[stopper(ToolInterrupt)], schema=schema
+    )
+
+    events = events_of(prompt, model)
+
+    assert events[-1].output == ("so far" if schema is None else None)
+    reply = [e.message for e in events if e.type == "message"][-1]
+    assert (reply.text, model.calls) == ("[interrupted]", 1)
+
+
+def test_sequential_stops_at_an_interrupt() -> None:
+    """Sequential: after an interrupt the rest of the batch is not run."""
+    model = model_of(calls(("stop", {}), ("ping", {})), "never")
+    tools = [stopper(ToolInterrupt), ping]
+    prompt = Prompt("p", "x", tools=tools, tool_execution="sequential")
+
+    events = events_of(prompt, model)
+
+    texts = [e.message.text for e in events if e.type == "message"][1:]
+    assert texts == [
+        "[interrupted]",
+        "[not run: the batch was stopped; call it again]",
+    ]
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_abort_between_calls(complete: bool) -> None:
+    """After an abort nothing is started; what was not run is answered, or left out."""
+    abort = aeye.Abort()
+
+    @tool
+    def quit_now() -> str:
+        """Abort the run."""
+        abort.set()
+        return "quit"
+
+    model = model_of(calls(("quit_now", {}), ("ping", {})), "never")
+    prompt = Prompt(
+        "p",
+        "x",
+        tools=[quit_now, ping],
+        tool_execution="sequential",
+        tools_complete=complete,
+    )
+
+    events = events_of(prompt, model, signal=abort)
+
+    texts = [e.message.text for e in events if e.type == "message"][1:]
+    assert texts[0] == "quit"
+    assert [t.startswith("[aborted:") for t in texts[1:]] == [True] * complete
+    assert (events[-1].type, model.calls) == ("usage", 1)
+
+
+def test_started_calls_are_finished_after_an_abort() -> None:
+    """Side by side: a call that runs is waited for, and its real result reported."""
+    abort = aeye.Abort()
+    running = threading.Barrier(2)
+
+    @tool
+    def slow(ctx: Context) -> str:
+        """Wait for the abort."""
+        running.wait(LIMIT)
+        assert ctx.signal.wait(LIMIT)
+        return "slow"
+
+    @tool
+    def fast() -> str:
+        """Abort."""
+        running.wait(LIMIT)
+        abort.set()
+        return "fast"
+
+    model = model_of(calls(("slow", {}), ("fast", {})), "never")
+    prompt = Prompt("p", "x", tools=[slow, fast], tool_execution="parallel")
+
+    events = events_of(prompt, model, signal=abort)
+
+    texts = [e.message.text for e in events if e.type == "message"][1:]
+    assert texts == ["slow", "fast"]
+
+
+def test_timeout() -> None:
+    """A tool that outlives its time-out is given up, and not heard any more."""
+    release = threading.Event()
+
+    @tool(timeout=0.02)
+    def hang() -> str:
+        """Hang."""
+        release.wait(LIMIT)
+        return "late"
+
+    model = model_of(calls(("hang", {})), "ok")
+
+    events = events_of(Prompt("p", "x", tools=[hang]), model)
+    release.set()
+
+    assert replies(model) == [
+        "Error executing tool: timed out after 0.02 seconds, args: {}"
+    ]
+    error = next(e for e in events if e.type == "tool_error")
+    assert isinstance(error.error, TimeoutError)
+    assert events[-1].output == "ok"
+
+
+def test_started_calls_are_reported_when_the_stream_fails() -> None:
+    """A stream that breaks after a tool ran: the real results are in the transcript."""
+    first, second = ToolCall("1", "ping"), ToolCall("2", "ping")
+
+    def stream(request: Any) -> Any:
+        yield Chunk("so")
+        yield Chunk(tool_call_named=first, tool_call=first)
+        yield Chunk(tool_call_named=second)
+        raise aeye.StreamCutError("cut", partial="so")
+
+    events = []
+    with pytest.raises(aeye.StreamCutError) as e:
+        for event in Prompt("p", "x", tools=[ping]).run({}, Context(stream=stream)):
+            events.append(event)
+
+    assert about(events) == ["start ping", "output ping"]
+    assert [(m.role, m.text) for m in e.value.messages] == [
+        ("assistant", "so"),
+        ("tool", "pong"),
+    ]
+    assert [c.id for c in e.value.messages[0].tool_calls] == ["1"]
+
+
+def test_closing_waits_for_running_tools() -> None:
+    """``close`` tells running tools, waits for them, and leaves no thread."""
+    running, told = threading.Event(), []
+
+    @tool
+    def slow(ctx: Context) -> str:
+        """Wait to be told."""
+        running.set()
+        told.append(ctx.signal.wait(LIMIT))
+        return "slow"
+
+    model = model_of(calls(("slow", {}), ("slow", {}), ("ping", {})), "never")
+    prompt = Prompt("p", "x", tools=[slow, ping], tool_execution="parallel")
+
+    with prompt.run({}, model.context()) as events:
+        for event in events:
+            if event.type == "tool_output" or running.is_set():
+                break
+
+    assert set(told) == {True}
+    assert threads() == 0
+
+
+def test_dropping_a_run_signals_its_tools() -> None:
+    """A run that is dropped unfinished tells its tools and waits for nothing."""
+    running, told = threading.Event(), threading.Event()
+
+    @tool
+    def slow(ctx: Context) -> str:
+        """Wait to be told."""
+        running.set()
+        if ctx.signal.wait(LIMIT):
+            told.set()
+        return "slow"
+
+    model = model_of(calls(("slow", {}), ("slow", {})), "never")
+    events = Prompt("p", "x", tools=[slow], tool_execution="parallel").run(
+        {}, model.context()
+    )
+    for event in events:
+        if event.type == "tool_start" and event.tool_call_id == "call_2":
+            break  # the first call has been started
+    assert running.wait(LIMIT)
+
+    del events, event
+    gc.collect()
+
+    assert told.wait(LIMIT)
+
+
+class Stop(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_what_is_no_exception_reaches_the_caller(mode: Any) -> None:
+    """SystemExit and its like pass through a tool to the caller, from any thread."""
+
+    @tool
+    def out() -> None:
+        """Leave."""
+        raise Stop("out")
+
+    model = model_of(calls(("out", {}), ("ping", {})), "never")
+
+    with pytest.raises(Stop):
+        Prompt("p", "x", tools=[out, ping], tool_execution=mode)({}, model.context())
+
+
+def test_nested_runs_do_not_wait_for_each_other() -> None:
+    """A tool may run a prompt with tools of its own, at any width and depth."""
+
+    def nest(depth: int) -> Prompt[str]:
+        @tool
+        def go(n: int) -> str:
+            """Go down."""
+            if depth == 0:
+                return "bottom"
+            model = model_of(calls(("go", {"n": 1}), ("go", {"n": 2})), str(depth))
+            return nest(depth - 1)({}, model.context())
+
+        return Prompt("p", "x", tools=[go], tool_concurrency=2)
+
+    model = model_of(calls(("go", {"n": 1}), ("go", {"n": 2})), "top")
+
+    assert nest(3)({}, model.context()) == "top"
+    assert replies(model) == ["3", "3"]
+    assert threads() == 0
+
+
+def test_attempt() -> None:
+    """``attempt`` gives the value or the exception."""
+    value, error = attempt(int, "x")
+
+    assert (value, type(error)) == (None, ValueError)
