@@ -2,7 +2,7 @@
 
 ::
 
-    AeyeError
+    AeyeError                                       .messages
     ├── TemplateError               (ValueError)    .line .column .source
     ├── SchemaError                 (ValueError)    .path
     ├── ProviderError                               .provider .retryable
@@ -83,6 +83,10 @@ __all__ = [
 
 class AeyeError(Exception):
     """What went wrong outside the caller's own code."""
+
+    # The new messages of the run that the error left, if it left one; every tool
+    # call in them is answered.
+    messages: Tuple[Message, ...] = ()
 
     @property
     def message(self) -> str:
@@ -282,8 +286,7 @@ class PromptError(AeyeError):
     ) -> None:
         super().__init__(message)
         self.prompt_name = prompt_name
-        # The run's new messages; every tool call in them is answered.
-        self.messages: Tuple[Message, ...] = tuple(messages)
+        self.messages = tuple(messages)
         # What the run had cost by then, failed attempts included.
         self.usage = Usage.empty() if usage is None else usage
 

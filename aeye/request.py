@@ -105,10 +105,11 @@ class Request:
         put = object.__setattr__
         put(self, "messages", tuple(self.messages))
         put(self, "tools", tuple(self.tools))
-        stop = self.stop
+        stop: Any = self.stop
         put(self, "stop", (stop,) if isinstance(stop, str) else tuple(stop or ()))
-        if isinstance(self.reason, Mapping):
-            put(self, "reason", Reason(**self.reason))
+        reason: Any = self.reason
+        if isinstance(reason, Mapping):
+            put(self, "reason", Reason(**reason))
         _check_choice(self.tool_choice)
 
     @property

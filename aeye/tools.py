@@ -398,7 +398,8 @@ def tool(fn: Optional[Callable[..., Any]] = None, /, **options: Any) -> Any:
     """
     if fn is None:
         return lambda given: tool(given, **options)
-    if not callable(fn) or isinstance(fn, Tool):
+    given: Any = fn
+    if not callable(given) or isinstance(given, Tool):
         raise TypeError(f"@tool decorates a function, not {fn!r:.80}")
     refuse_async(fn, "@tool")
     contexts = _context_parameters(fn)

@@ -58,7 +58,7 @@ def modes(ctx: aeye.Context) -> None:
     results: List[aeye.PromptToolOutput] = prompt.get("tools", {}, ctx)
     for piece in prompt.get("stream_content", {}, ctx):
         shown: str = piece
-    for name, result in prompt.get("stream_tools", {}, ctx):
+    for name, _ in prompt.get("stream_tools", {}, ctx):
         called: str = name
     stream = prompt.run({}, ctx)
     for event in stream:
@@ -69,7 +69,7 @@ def modes(ctx: aeye.Context) -> None:
         elif event.type == "usage":
             total: int = event.usage.total_tokens
     output: Optional[Advice] = stream.output
-    print(results, shown, called, result, content, total, output)
+    print(results, shown, called, content, total, output)
 
 
 def asks(ctx: aeye.Context) -> None:
@@ -82,4 +82,3 @@ def asks(ctx: aeye.Context) -> None:
 def contexts() -> None:
     with aeye.connect("rehearsal", user="ann") as ctx:
         print(ctx.user, ctx.replace(user="bob").max_output_tokens)
-    ctx.user = "eve"  # type: ignore[misc]  # read-only
