@@ -21,6 +21,7 @@ from typing import (
     Any,
     Callable,
     Generator,
+    Iterable,
     Iterator,
     List,
     Literal,
@@ -33,9 +34,10 @@ from typing import (
 )
 
 from .callback import Bound, attempt
-from .context import Abort, Context
+from .context import Abort, Context, Result
 from .errors import (
     PromptSuspend,
+    Signal,
     ToolInterrupt,
     ToolNotFoundError,
 )
@@ -51,7 +53,7 @@ from .event import (
 )
 from .message import Message, Part, ToolCall
 from .request import Request
-from .tools import RepairAttempt, Tool
+from .tools import RepairAttempt, Tool, ToolApproval
 
 __all__ = [
     "Batch",
@@ -117,6 +119,8 @@ class Call:
     # The content of the reply, once it is settled.
     reply: Union[str, Tuple[Part, ...]] = ""
     error: Optional[Exception] = None
+    # What the caller has decided: True, the text of a refusal, or a ``Result``.
+    decision: Any = None
     # When a running call is given up, on the clock of ``time.monotonic``.
     deadline: Optional[float] = None
     # The worker that runs it.
@@ -187,6 +191,11 @@ class Workers:
                 thread.join()
 
 
+def suspend(call: Call, wish: ToolApproval) -> Any:
+    """Let *call* wait for somebody's consent."""
+    raise PromptSuspend
+
+
 @dataclass(frozen=True)
 class Setup:
     """What all batches of a run share."""
@@ -201,11 +210,17 @@ class Setup:
     # One presenter for all tools, or one by tool name.
     present: Union[Bound, Mapping[str, Bound], None] = None
     truncate: Callable[[str], str] = str
-    # Asked in the caller's thread when a call is about to start; an answer other
-    # than None replaces the run of the tool.
+    # These are asked in the caller's thread when a call is about to start: ``admit``
+    # (it may change the arguments' text), then the arguments are read, ``before``,
+    # and ``approve`` where the tool asks for consent. A text is the reply of a call
+    # that is not run, a ``Result`` stands for the tool's; an exception that is no
+    # signal ends the run.
+    admit: Optional[Callable[[Call], Any]] = None
     before: Callable[[Call], Any] = lambda call: None
-    # Told in the caller's thread when a call's outcome is known.
-    after: Callable[[Call], Any] = lambda call: None
+    approve: Callable[[Call, ToolApproval], Any] = suspend
+    # Told in the caller's thread when a call's outcome is known; what it gives is
+    # handed out before the call's own event.
+    after: Callable[[Call], Iterable[Any]] = lambda call: ()
     # Hands a job to whatever runs it; None: the workers.
     start: Optional[Callable[[Callable[[], object]], object]] = None
 
@@ -220,6 +235,8 @@ class Batch:
 
     def __init__(self, setup: Setup, request: Request) -> None:
         self.calls: List[Call] = []
+        # What a door raised while the calls were run: it ends the run.
+        self.fatal: Optional[Exception] = None
         self._setup = setup
         self._request = request
         self._outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -249,10 +266,10 @@ class Batch:
             else:
                 self.calls.append(made)
 
-    def add(self, call: ToolCall) -> Call:
+    def add(self, call: ToolCall, decision: Any = None) -> Call:
         """Take in a complete call; nothing is started yet."""
         tool = self._setup.tools.get(call.name)
-        made = Call(call, tool)
+        made = Call(call, tool, decision=decision)
         self.calls.append(made)
         if tool is None:
             names = ", ".join(sorted(self._setup.tools)) or "none"
@@ -328,8 +345,6 @@ class Batch:
                 continue
             if self._stopped():
                 return
-            if not (yield from self._parse(call)):
-                continue
             yield from self._run_here_or_wait(call)
 
     def _run_here_or_wait(self, call: Call) -> Events:
@@ -342,7 +357,7 @@ class Batch:
 
     def _side_by_side(self) -> Events:
         for call in self.calls:
-            if call.status == "waiting" and not call.parsed:
+            if call.status == "waiting" and self._may_parse_early(call):
                 yield from self._parse(call)
         waiting = [call for call in self.calls if call.status == "waiting"]
         beside = [call for call in waiting if not cast(Tool[Any], call.tool).inline]
@@ -360,6 +375,9 @@ class Batch:
             yield from self._run_here(call)
             while not self._outcomes.empty():
                 yield from self._take(self._outcomes.get())
+
+    def _may_parse_early(self, call: Call) -> bool:
+        return not call.parsed and self._setup.admit is None and call.decision is None
 
     def _stopped(self) -> bool:
         if self._halt is None and self._setup.abort.is_set():
@@ -413,9 +431,7 @@ class Batch:
 
     def _launch(self, call: Call) -> Events:
         """Start *call* beside the caller."""
-        if not call.parsed and not (yield from self._parse(call)):
-            return
-        if not (yield from self._permit(call)):
+        if not (yield from self._ready(call)):
             return
         timeout = cast(Tool[Any], call.tool).timeout
         if timeout is not None:
@@ -425,16 +441,61 @@ class Batch:
         start = self._setup.start or self._setup.workers.submit
         start(lambda: context.run(self._work, call))
 
-    def _permit(self, call: Call) -> Generator[Event, None, bool]:
-        """Ask ``before``; unless it answers for the tool, tell that the call starts."""
-        answer, error = attempt(self._setup.before, call)
+    def _ready(self, call: Call) -> Generator[Event, None, bool]:
+        """Bring *call* to where its tool runs; return False where it does not."""
+        if call.decision is not None and call.decision is not True:
+            yield from self._heed(call, call.decision, None)
+            return False
+        if self._setup.admit is not None:
+            answer, error = attempt(self._setup.admit, call)
+            if answer is not None or error is not None:
+                yield from self._heed(call, answer, error)
+                return False
+        if not call.parsed and not (yield from self._parse(call)):
+            return False
+        answer, error = attempt(self._permit, call)
         if answer is not None or error is not None:
-            yield from self._outcome(call, answer, error)
+            yield from self._heed(call, answer, error)
             return False
         call.status, call.started = "running", True
         tool = cast(Tool[Any], call.tool)
         yield ToolStartEvent(self._request, tool, call.call.id, call.args)
         return True
+
+    def _permit(self, call: Call) -> Any:
+        answer = self._setup.before(call)
+        tool = cast(Tool[Any], call.tool)
+        if answer is not None or tool.approval is None or call.decision is True:
+            return answer
+        wish = tool.needs_approval(call.args, self._ctx(call))
+        return None if wish is None else self._setup.approve(call, wish)
+
+    def _heed(self, call: Call, answer: Any, error: Optional[Exception]) -> Events:
+        """Do what was said about *call* instead of running it."""
+        if isinstance(error, Signal):
+            yield from self._outcome(call, error)
+        elif error is not None:
+            self._fail(error)
+        elif isinstance(answer, Result):
+            yield from self._settle(call, self._present(call, answer.value, None))
+        else:
+            call.settle("not_run", to_content(answer))
+            yield from self._after(call)
+
+    def _after(self, call: Call) -> Events:
+        steps = iter(self._setup.after(call))
+        while True:
+            event, error = attempt(next, steps)
+            if error is not None:
+                break
+            yield event
+        if not isinstance(error, StopIteration):
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Start nothing more; the first failure is the one that ends the run."""
+        self.fatal = self.fatal or error
+        self._halt = self._halt or "cancelled"
 
     def _work(self, call: Call) -> None:
         """What a worker does: run the call, put what came of it on the queue."""
@@ -461,7 +522,7 @@ class Batch:
 
     def _run_here(self, call: Call) -> Events:
         """Run *call* in the caller's thread; a generator's steps come out at once."""
-        if not (yield from self._permit(call)):
+        if not (yield from self._ready(call)):
             return
         result, error = attempt(self._invoke, call)
         if error is None and isinstance(result, GeneratorABC):
@@ -513,7 +574,7 @@ class Batch:
     def _settle(self, call: Call, presented: Any) -> Events:
         result, shown, error, failed = presented
         if error is not None:
-            yield from self._outcome(call, None, error)
+            yield from self._outcome(call, error)
             return
         call.result, call.has_result = result, True
         tool = cast(Tool[Any], call.tool)
@@ -524,37 +585,35 @@ class Batch:
             return
         call.to_model, content = shown
         call.settle("success", content)
-        self._setup.after(call)
+        yield from self._after(call)
         yield ToolOutputEvent(
             self._request, tool, call.call.id, call.args, result, call.to_model
         )
 
-    def _outcome(self, call: Call, answer: Any, error: Optional[Exception]) -> Events:
-        """Settle *call* that was answered for, or that raised."""
+    def _outcome(self, call: Call, error: Exception) -> Events:
+        """Settle *call* that raised."""
         tool = cast(Tool[Any], call.tool)
         if isinstance(error, PromptSuspend):
             call.settle("suspended", "")
             self._halt = self._halt or "stopped"
-            self._setup.after(call)
+            yield from self._after(call)
             yield ToolSuspendEvent(self._request, tool, call.call.id, call.args)
         elif isinstance(error, ToolInterrupt):
             call.settle("interrupted", INTERRUPTED)
             self._halt = self._halt or "stopped"
-            self._setup.after(call)
+            yield from self._after(call)
             yield ToolInterruptEvent(self._request, tool, call.call.id, call.args)
-        elif error is not None:
+        else:
             call.error = error
             args = json.dumps(
                 call.args, ensure_ascii=False, separators=(",", ":"), default=_plain
             )
             text = f"Error executing tool: {error}, args: {args}"
             yield from self._tell_error(call, "error", self._setup.truncate(text))
-        else:
-            yield from self._settle(call, self._present(call, answer, None))
 
     def _tell_error(self, call: Call, status: Status, text: Any) -> Events:
         call.settle(status, text)
-        self._setup.after(call)
+        yield from self._after(call)
         yield ToolErrorEvent(
             self._request,
             call.tool,
@@ -594,7 +653,7 @@ class Batch:
         self._running -= 1
         timeout = cast(Tool[Any], call.tool).timeout
         late = TimeoutError(f"timed out after {timeout:g} seconds")
-        events = list(self._outcome(call, None, late))
+        events = list(self._outcome(call, late))
         if call.thread is not None:
             self._setup.workers.abandon(call.thread)
         yield from events

@@ -42,7 +42,7 @@ added when it is printed. No error holds a key, a header or a live object.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Sequence, Tuple
+from typing import Any, Sequence, Tuple
 
 from .message import Message
 from .usage import Usage
@@ -416,12 +416,12 @@ class ToolApprovalRequiredError(PromptError):
         prompt_name: str | None = None,
         messages: Sequence[Message] = (),
         usage: Usage | None = None,
-        request: Optional[Mapping[str, Any]] = None,
+        request: Any = None,
     ) -> None:
         super().__init__(
             message, prompt_name=prompt_name, messages=messages, usage=usage
         )
-        # What waits: the call's id, the tool's name and the arguments.
+        # What waits, a ``ToolApprovalRequest``: the tool's name, the arguments, …
         self.request = request
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import (
+    AbstractSet,
     Any,
     Callable,
     Generator,
@@ -24,8 +25,8 @@ from typing import (
 )
 
 from .callback import Bound, attempt
-from .context import Abort, Context
-from .dispatch import Batch, Call, Events, Execution, Setup, Workers
+from .context import Abort, Context, Result
+from .dispatch import Batch, Call, Events, Execution, Setup, Workers, suspend
 from .errors import (
     AeyeError,
     ContextLengthError,
@@ -62,7 +63,7 @@ from .message import Message, Reasoning, ToolCall
 from .output import Accepted, Check, Rejected, truncate
 from .request import Request, ResponseFormat
 from .response import Chunk, Collector, Response, split
-from .tools import Tool
+from .tools import Tool, ToolApproval
 from .usage import Usage
 from .window import repair
 
@@ -70,6 +71,8 @@ __all__ = ["DEFAULT_USER_TURN", "Plan", "Policy", "Recipe", "Run", "Stats"]
 
 # Some vendors refuse a request that has nothing but a system message.
 DEFAULT_USER_TURN = "Begin."
+# What the model reads where consent was refused without a word.
+REJECTED = "Tool approval was rejected."
 
 _UNSET: Any = object()
 
@@ -144,11 +147,19 @@ class Policy:
 
     # Model calls that may be made; lifts the iteration and tool-retry budgets.
     max_turns: Optional[int] = None
+    # How many calls run at once, in place of the prompt's own ways; 1: one by one,
+    # in the caller's thread.
+    tool_concurrency: Optional[int] = None
     # Hand jobs to this instead of worker threads: tests schedule with it.
     start: Optional[Callable[[Callable[[], object]], object]] = None
+    # Asked about a call before its arguments are read, which it may change.
+    admit: Optional[Callable[[Call], Any]] = None
 
-    def begin(self, turn: int, messages: Sequence[Message]) -> Iterable[Event]:
-        """A turn begins; *turn* counts from 1."""
+    def open(self, messages: Sequence[Message]) -> None:
+        """The run begins with these *messages*."""
+
+    def begin(self, turn: int, messages: Sequence[Message]) -> Iterable[Any]:
+        """A turn begins; *turn* counts from 1. What it gives is handed out as it is."""
         return ()
 
     def map_request(self, turn: int, request: Request) -> Request:
@@ -161,11 +172,18 @@ class Policy:
         """Open the model; a retry may open it again until a chunk was handed out."""
         return call()
 
+    def hear_call(self, turn: int, chunk: Chunk) -> Iterable[Any]:
+        """A chunk spoke of a tool call. What it gives is handed out as it is."""
+        return ()
+
+    def failed(self, turn: int, error: Exception) -> None:
+        """The model call failed for good; *error* will be raised."""
+
     def map_response(self, turn: int, request: Request, response: Response) -> Response:
         """Return the response to go on with."""
         return response
 
-    def end(self, turn: int, request: Request, response: Response) -> Iterable[Event]:
+    def end(self, turn: int, request: Request, response: Response) -> Iterable[Any]:
         """The assistant's message was appended; its calls have not been run."""
         return ()
 
@@ -173,8 +191,13 @@ class Policy:
         """A call is about to start; other than None answers it instead."""
         return None
 
-    def after_tool(self, call: Call) -> None:
+    def approve(self, call: Call, wish: ToolApproval) -> Any:
+        """The tool wants consent to the call; other than None answers it instead."""
+        return suspend(call, wish)
+
+    def after_tool(self, call: Call) -> Iterable[Any]:
         """A call's outcome is known."""
+        return ()
 
 
 @dataclass
@@ -207,6 +230,10 @@ class Run:
         *,
         streaming: bool = True,
     ) -> None:
+        if policy.tool_concurrency is not None:
+            width = policy.tool_concurrency
+            way: Execution = "sequential" if width == 1 else "parallel"
+            recipe = replace(recipe, execution=way, concurrency=width)
         self.recipe = recipe
         self.input = input
         self.policy = policy
@@ -220,6 +247,8 @@ class Run:
         self.closing = False
         self._done = False
         self._transcript: List[Message] = []
+        # The message that opened the turn.
+        self._opening: Optional[Message] = None
         self._texts: List[str] = []
         self._last_usage: Optional[Usage] = None
         self._iteration = 0
@@ -242,15 +271,16 @@ class Run:
             self.incompatible = True
             return None
         self.abort, unlink = Abort.linked(self.ctx.signal)
-        self.ctx = self.ctx.replace(signal=self.abort)
+        # Decisions are about this run's calls: a run within a tool has its own.
+        self.ctx = self.ctx.replace(signal=self.abort, decisions=None)
         wait = True
         try:
             self._begin(plan)
-            while self._iteration < self._budget and not self.abort.is_set():
-                if not (yield from self._iterate()):
-                    break
-            else:
-                self._spent = not self.abort.is_set()
+            self.policy.open(self._transcript)
+            going = yield from self._resume()
+            while going and self._iteration < self._budget and not self.abort.is_set():
+                going = yield from self._iterate()
+            self._spent = going and not self.abort.is_set()
             return (yield from self._conclude())
         except (GeneratorExit, KeyboardInterrupt, SystemExit):
             # A finaliser may run in a worker, and Ctrl-C is in a hurry: only a
@@ -301,7 +331,30 @@ class Run:
         given = () if self.recipe.exclude_messages else self.ctx.messages
         if given and given[0].role == "system" and self._request.messages:
             given = given[1:]
-        return repair(given, strict=self.ctx.strict_history)
+        pending = frozenset[str]()
+        if self.given.decisions is not None:
+            pending = frozenset(call.id for call in _unanswered(given))
+        return repair(given, pending=pending, strict=self.ctx.strict_history)
+
+    def _resume(self) -> Generator[Event, None, bool]:
+        """Begin with calls that wait, as far as they were decided about."""
+        if self.given.decisions is None:
+            return True
+        calls = _unanswered(self._transcript)
+        decided = _decided(calls, self.given.decisions, self._ids())
+        if not calls:
+            return True
+        request = self._request.with_messages(self._transcript)
+        turn = self._turn = _Turn(request, Collector(), Batch(self._setup, request))
+        for call in calls:
+            if call.id in decided:
+                turn.batch.add(call, decided[call.id])
+        yield from turn.batch.finish()
+        going = yield from self._ran(turn, "")
+        waiting = frozenset(call.id for call in _unanswered(self._transcript))
+        self._transcript = list(repair(self._transcript, pending=waiting))
+        self._suspended = self._suspended or bool(waiting)
+        return going and not waiting
 
     def _adopt(self, plan: Plan) -> None:
         """Go on with *plan*; what was taken away for good stays away."""
@@ -324,7 +377,9 @@ class Run:
             intercept=self.recipe.intercept,
             present=self.recipe.present,
             truncate=self._truncate,
+            admit=self.policy.admit,
             before=self.policy.before_tool,
+            approve=self.policy.approve,
             after=self.policy.after_tool,
             start=self.policy.start,
         )
@@ -332,6 +387,7 @@ class Run:
     def _iterate(self) -> Generator[Event, None, bool]:
         """Ask once and act on the answer; return whether to go on."""
         number = self._iteration + 1
+        self._opening = self._transcript[-1] if self._transcript else None
         yield from self.policy.begin(number, self._transcript)
         request = self._request.with_messages(self._transcript)
         request = self.policy.map_request(number, request)
@@ -431,6 +487,7 @@ class Run:
                 )
         if chunk.tool_call is not None:
             turn.batch.add(_in_dialect(chunk.tool_call, turn.request))
+        yield from self.policy.hear_call(self._iteration + 1, chunk)
 
     def _complete(self, turn: _Turn) -> Response:
         """Return the whole answer, as the policy lets it stand."""
@@ -461,6 +518,7 @@ class Run:
         if turn.batch.started:
             yield from self._cut_short(turn, "cancelled")
         self._blame(error)
+        self.policy.failed(self._iteration + 1, error)
         raise error
 
     def _may_fall_back(self, turn: _Turn, error: Exception) -> bool:
@@ -516,6 +574,7 @@ class Run:
                 return True
         if error is not None:
             self._blame(error)
+            self.policy.failed(self._iteration + 1, error)
             raise error
         if turn.content:
             self._texts.append(turn.content)
@@ -571,7 +630,15 @@ class Run:
             yield from self._append_replies(turn)
             raise self._turn_limit(last)
         yield from batch.finish()
+        return (yield from self._ran(turn, response.content))
+
+    def _ran(self, turn: _Turn, text: str) -> Generator[Event, None, bool]:
+        """Tell what came of the calls; return whether the model is to be told."""
+        batch = turn.batch
         errors = yield from self._append_replies(turn)
+        if batch.fatal is not None:
+            self._blame(batch.fatal)
+            raise batch.fatal
         for call in batch.calls:
             self._raise_if_wanted(call)
         statuses = [call.status for call in batch.calls]
@@ -579,8 +646,7 @@ class Run:
             self._suspended = True
             return False
         if "interrupted" in statuses:
-            text = self._plan.check.schema is None
-            self._result = response.content if text else None
+            self._result = text if self._plan.check.schema is None else None
             return False
         if self.abort.is_set():
             return False
@@ -766,13 +832,12 @@ class Run:
         return error
 
     def _turn_limit(self, limit: int) -> MaxTurnsError:
+        history = self._transcript[len(self._request.messages) :]
         error = MaxTurnsError(
             self._text(f"the limit of {limit} turns was reached"),
             max_turns=limit,
-            chat_history=self._transcript,
-            prompt=next(
-                (m for m in reversed(self._transcript) if m.role == "user"), None
-            ),
+            chat_history=history,
+            prompt=self._opening or (history[-1] if history else None),
         )
         self._blame(error)
         return error
@@ -816,6 +881,45 @@ class Run:
 _WISHES = frozenset(
     ("config", "max_iterations", "output_retries", "forget_retries", "tool_retries")
 )
+
+
+def _unanswered(messages: Sequence[Message]) -> List[ToolCall]:
+    """Return the calls of a last assistant message that have no reply."""
+    answered = set()
+    for message in reversed(messages):
+        if message.role != "tool":
+            return [call for call in message.tool_calls if call.id not in answered]
+        answered.add(message.tool_call_id)
+    return []
+
+
+def _decided(
+    calls: Sequence[ToolCall], decisions: Mapping[str, Any], known: AbstractSet[str]
+) -> Mapping[str, Any]:
+    """Return what was decided about which of *calls*, checked."""
+    unknown = sorted(set(decisions) - known)
+    if unknown:
+        raise ValueError(
+            f"decisions: no call of the history has the id {unknown[0]!r}; those "
+            f"that wait are {[call.id for call in calls]}"
+        )
+    found = {}
+    for call in calls:
+        said = decisions.get(call.id)
+        if said is False:
+            said = REJECTED
+        if (
+            said is not None
+            and said is not True
+            and not isinstance(said, (str, Result))
+        ):
+            raise TypeError(
+                f"decisions[{call.id!r}] is True, the text of a refusal or a Result, "
+                f"not {said!r:.80}"
+            )
+        if said is not None:
+            found[call.id] = said
+    return found
 
 
 def _first(*values: Any) -> Any:

@@ -11,7 +11,7 @@ import inspect
 import json
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         metadata: Any
 
 
-__all__ = ["RepairAttempt", "Tool", "find_issues", "tool"]
+__all__ = ["RepairAttempt", "Tool", "ToolApproval", "find_issues", "tool"]
 
 T = TypeVar("T")
 
@@ -76,6 +76,20 @@ class RepairAttempt:
     success: bool
 
 
+@dataclass(frozen=True)
+class ToolApproval:
+    """When a call needs somebody's consent, and what is said about it.
+
+    Each may be a function of the checked arguments, which may take ``ctx`` too; the
+    texts are asked for only when consent is needed. None of it is shown to the model
+    but *reject_message*, where consent is refused.
+    """
+
+    when: Union[bool, Callable[..., Any]] = True
+    reason: Union[str, Callable[..., Optional[str]], None] = None
+    reject_message: Union[str, Callable[..., Optional[str]], None] = None
+
+
 class Tool(Generic[T]):
     """What a model may call; *T* is what the function returns.
 
@@ -84,7 +98,8 @@ class Tool(Generic[T]):
     *instructions*, *schema* and *metadata* may be functions of the context; a schema
     function that gives None takes the tool out of the run. *instructions* is
     literal text; with *input*, a function of the context that gives its variables,
-    it is a template.
+    it is a template. *approval* is True, a function of the checked arguments that
+    says whether somebody must consent, or a ``ToolApproval``.
 
     Raises:
         TypeError, ValueError: an argument cannot be what it must be; the message
@@ -126,7 +141,8 @@ class Tool(Generic[T]):
         self.call = call
         self.strict = strict
         self.max_args_length = max_args_length
-        self.approval = approval
+        # None: never asked for.
+        self.approval = _approval(approval, f"tool {name!r}: approval")
         self.inline = inline
         self.timeout = timeout
         self.on_error = on_error
@@ -209,6 +225,15 @@ class Tool(Generic[T]):
     def metadata(self, ctx: Context | Mapping[str, Any] | None = None) -> Any:
         """Return the metadata; where it is a function, what that gives for *ctx*."""
         return self._ask(self._metadata, Context.of(ctx))
+
+    def needs_approval(self, value: Any, ctx: Context) -> ToolApproval | None:
+        """Return what to say where a call with checked *value* needs consent."""
+        if self.approval is None or not _told(self.approval.when, value, ctx):
+            return None
+        return ToolApproval(
+            reason=_told(self.approval.reason, value, ctx),
+            reject_message=_told(self.approval.reject_message, value, ctx),
+        )
 
     def parse(
         self,
@@ -447,6 +472,27 @@ def _maybe(value: Any, what: str) -> Any:
 
 def _bound(fn: Optional[Callable[..., Any]], what: str) -> Optional[Bound]:
     return None if fn is None else bind(fn, what, ("ctx",))
+
+
+def _approval(given: Any, what: str) -> Optional[ToolApproval]:
+    """Return the approval policy with its functions bound, or None."""
+    if given is None or given is False:
+        return None
+    if isinstance(given, Mapping):
+        given = ToolApproval(**given)
+    elif given is True or callable(given):
+        given = ToolApproval(given)
+    if not isinstance(given, ToolApproval):
+        raise TypeError(
+            f"{what} is True, a function or a ToolApproval, not {given!r:.80}"
+        )
+    return ToolApproval(
+        *(_maybe(getattr(given, f.name), f"{what}.{f.name}") for f in fields(given))
+    )
+
+
+def _told(said: Any, value: Any, ctx: Context) -> Any:
+    return said(value, {"ctx": ctx}) if callable(said) else said
 
 
 def _schema(source: Any, what: str) -> Union[Bound, Schema, None]:
