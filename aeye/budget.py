@@ -11,7 +11,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from .descriptor import (
@@ -96,10 +97,11 @@ class Reason:
     """Something that a dialect cannot do for a schema."""
 
     path: str
-    # "strict": it cannot go out strict. "lost": the emitted schema does not say it;
-    # it is checked when the value has come back. "ambiguous": a value on the wire may
-    # be read in more than one way. "narrowed": values of the source do not fit.
-    # "pattern": a pattern that is not run, because it may take exponential time.
+    # "strict": it cannot go out strict. "output": it can as a tool's arguments, its
+    # cycles cut short, but not as structured output. "lost": the emitted schema does
+    # not say it; it is checked when the value has come back. "ambiguous": a value has
+    # no place on the wire, or may be read from it in two ways. "pattern": a pattern
+    # that is not run, because it may take exponential time.
     kind: str
     message: str
 
@@ -158,9 +160,7 @@ def can_express(schema: Any, descriptor: ToJSONSchemaOptions) -> bool:
     when the value has come back.
     """
     source, d = as_schema(schema), resolve_descriptor(descriptor)
-    return remember(
-        source, ("can_express", d), lambda: (not any(_blocks(source, d, True)),)
-    )[0]
+    return remember(source, ("can_express", d), lambda: [_expresses(source, d)])[0]
 
 
 def explain(schema: Any, descriptor: ToJSONSchemaOptions) -> Iterator[Reason]:
@@ -170,13 +170,17 @@ def explain(schema: Any, descriptor: ToJSONSchemaOptions) -> Iterator[Reason]:
     then what cannot be told apart on the wire.
     """
     source, d = as_schema(schema), resolve_descriptor(descriptor)
-    yield from _blocks(source, d, False)
+    blocks = list(_blocks(source, d, False))
+    yield from blocks
+    for reason in _blocks(source, d, True):
+        if reason not in blocks:
+            yield replace(reason, kind="output")
+    yield from _root_problems(source, d)
     yield from _limits(source, d)
     for loss in emission_of(source, d).losses:
         yield Reason(loss.path, "lost", f"{d.id} has no word for {loss.message}")
     for flaw in graph_of(source).flaws:
-        kind = "lost" if flaw.kind == "widened" else flaw.kind
-        yield Reason(flaw.path, kind, flaw.message)
+        yield Reason(flaw.path, flaw.kind, flaw.message)
     yield from _ambiguities(source, d)
     yield from _patterns(source)
 
@@ -264,8 +268,19 @@ class SchemaBudget:
         return d
 
 
+def _expresses(schema: Schema, d: FormatDescriptor) -> bool:
+    if any(_blocks(schema, d, True)):
+        return False
+    if not d.structured_output_always_strict:
+        return True
+    return not any(_root_problems(schema, d)) and not any(_limits(schema, d))
+
+
 def _may_go_strict(schema: Schema, d: FormatDescriptor, is_output: bool) -> bool:
-    return not any(_blocks(schema, d, is_output)) and not any(_limits(schema, d))
+    reasons = chain(
+        _blocks(schema, d, is_output), _root_problems(schema, d), _limits(schema, d)
+    )
+    return not any(reasons)
 
 
 # Why not strict
@@ -282,8 +297,6 @@ def _blocks(schema: Schema, d: FormatDescriptor, is_output: bool) -> Iterator[Re
         message = _blocking(node, graph, d, is_output)
         if message:
             yield Reason(node.path, "strict", f"{d.id} {message}")
-    if is_output and d.structured_output_always_strict:
-        yield from _limits(schema, d)
 
 
 def _blocking(
@@ -306,6 +319,17 @@ def _blocking(
         if is_output or d.any_encoding == "none":
             return "has no recursion" if not d.supports_recursion else "has no $defs"
     return None
+
+
+def _root_problems(schema: Schema, d: FormatDescriptor) -> Iterator[Reason]:
+    """Yield why the root would be refused: every vendor wants an object there.
+
+    ``wrap_root`` makes one of anything but a map, which the source calls an object
+    and a dialect without maps spells as an array.
+    """
+    if d.strict and emission_of(schema, d).wire.get("type") != "object":
+        message = f"{d.id} wants an object with properties at the root"
+        yield Reason("$", "strict", message)
 
 
 def _holds_containers(node: AllOf) -> bool:

@@ -30,7 +30,8 @@ from .emit_node import (
     graph_of,
     remember,
 )
-from .schema import Schema, unsafe_pattern
+from .schema import Schema
+from .schema_pattern import runnable
 
 __all__ = [
     "MAX_VALUE_DEPTH",
@@ -235,13 +236,8 @@ class Matcher:
     def _pattern(self, text: str) -> Pattern[str] | None:
         """Compile a pattern; None where it is not to be run."""
         if text not in self._patterns:
-            compiled: Optional[Pattern[str]] = None
-            if not unsafe_pattern(text):
-                try:
-                    compiled = re.compile(text)
-                except (re.error, RecursionError, OverflowError):
-                    compiled = None
-            self._patterns[text] = compiled
+            known = runnable(text)
+            self._patterns[text] = None if known is None else re.compile(known)
         return self._patterns[text]
 
     def _fits_object(

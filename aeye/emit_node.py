@@ -45,8 +45,6 @@ from .emit_merge import (
 from .schema import Schema
 
 __all__ = [
-    "MAX_INLINE_NODES",
-    "ROOT",
     "AllOf",
     "Anything",
     "Array",
@@ -54,11 +52,13 @@ __all__ = [
     "Flaw",
     "Graph",
     "Literal",
+    "MAX_INLINE_NODES",
     "Never",
     "Node",
     "Null",
     "Object",
     "Property",
+    "ROOT",
     "Record",
     "Ref",
     "Scalar",
@@ -248,7 +248,7 @@ class Flaw:
     """Where the graph means less, or more, than the schema says."""
 
     path: str
-    # "narrowed": some valid values do not fit. "widened": some invalid ones do.
+    # "ambiguous": some valid values do not fit. "lost": some invalid ones do.
     kind: str
     message: str
 
@@ -486,7 +486,7 @@ class _Builder:
         key, more = self._resolve(ref)
         notes = {**more, **notes}
         if key is None:
-            self._flaw(place, "widened", f"{ref!r} leads nowhere; taken as any value")
+            self._flaw(place, "lost", f"{ref!r} leads nowhere; taken as any value")
             return Anything(place.path, notes)
         if key not in self._names:
             self._names[key] = key.rsplit("/", 1)[-1]
@@ -505,7 +505,7 @@ class _Builder:
             return Anything(place.path)
         notes, combinators, flat = split_schema(source)
         if place.depth > _MAX_DEPTH:
-            self._flaw(place, "widened", "nested too deeply; taken as any value")
+            self._flaw(place, "lost", "nested too deeply; taken as any value")
             return Anything(place.path, notes)
         if not combinators:
             return self._flat(flat, notes, place)
@@ -674,9 +674,9 @@ class _Builder:
             left = infer_types(flat)
             if len(left) != 1:
                 if left:
-                    self._flaw(place, "widened", "says no type; taken as any value")
+                    self._flaw(place, "lost", "says no type; taken as any value")
                 return Anything(place.path, notes, _checks(flat, None))
-            self._flaw(place, "narrowed", f"says no type; taken as {left[0]}")
+            self._flaw(place, "ambiguous", f"says no type; taken as {left[0]}")
         if not left:
             return Null(place.path, notes)
         if len(left) == 1:
@@ -753,7 +753,7 @@ class _Builder:
         for name, source in declared.items():
             node = self._build(source, place.below("properties", name))
             if isinstance(node, Never):
-                self._flaw(place.below("properties", name), "widened", "is never there")
+                self._flaw(place.below("properties", name), "lost", "is never there")
                 continue
             properties.append(Property(name, node, name in required))
         if other is not False:

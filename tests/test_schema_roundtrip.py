@@ -1,0 +1,208 @@
+"""One schema, nine dialects, and back: the property that the layer stands on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from aeye.budget import SchemaBudget, can_express, explain
+from aeye.decode import decode_wire, encode_wire, wrap_root
+from aeye.descriptor import (
+    ANTHROPIC_NON_STRICT,
+    ANTHROPIC_STRICT,
+    GOOGLE_NON_STRICT,
+    GOOGLE_STRICT,
+    LENIENT,
+    OPENAI_NON_STRICT,
+    OPENAI_STRICT,
+    XAI_NON_STRICT,
+    XAI_STRICT,
+    FormatDescriptor,
+)
+from aeye.emit import to_json_schema
+from aeye.errors import SchemaError
+from aeye.schema import Schema
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from schema_lint import lint
+from strategies_schema import Unmade, are_same, instance, schemas
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+CORPUS = SHARED / "cases" / "corpus.jsonl"
+
+DIALECTS = (
+    LENIENT,
+    OPENAI_STRICT,
+    OPENAI_NON_STRICT,
+    ANTHROPIC_STRICT,
+    ANTHROPIC_NON_STRICT,
+    GOOGLE_STRICT,
+    GOOGLE_NON_STRICT,
+    XAI_STRICT,
+    XAI_NON_STRICT,
+)
+ONDEMAND = os.environ.get("AEYE_ONDEMAND") == "1"
+EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "150"))
+
+examples = settings(
+    max_examples=EXAMPLES,
+    derandomize="AEYE_EXAMPLES" not in os.environ,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def fits(schema: Schema, value: Any) -> bool:
+    return validator(schema.json).is_valid(value)
+
+
+def check_round_trip(schema: Schema, value: Any, dialect: FormatDescriptor) -> bool:
+    """Send *value* there and back; False where the dialect is excused."""
+    if not can_express(schema, dialect):
+        return False
+    if any(reason.kind == "ambiguous" for reason in explain(schema, dialect)):
+        return False
+    emitted = to_json_schema(schema, dialect)
+
+    wire = encode_wire(schema, value, dialect)
+    decoded = decode_wire(schema, wire, dialect)
+
+    errors = [error.message for error in validator(emitted).iter_errors(wire)]
+    shown = json.dumps(
+        [dialect.id, schema.json, value, wire, emitted, decoded], indent=1
+    )
+    assert not errors, f"{errors}\n{shown}"
+    assert are_same(schema.json, value, decoded, schema.json), shown
+    return True
+
+
+def check_emitted(schema: Schema, dialect: FormatDescriptor) -> None:
+    """The emitted schema is one, and its vendor takes it, or it is not sent strict."""
+    root = wrap_root(schema)
+    emitted = to_json_schema(root, dialect)
+
+    validator(emitted)
+    given = SchemaBudget(dialect).allocate_tool(root, True)
+    if dialect.structured_output_always_strict and not can_express(root, dialect):
+        assert given != dialect
+    if given == dialect:
+        problems = lint(emitted, dialect.family, dialect.strict)
+        assert not problems, json.dumps([dialect.id, problems, schema.json, emitted])
+        assert not dialect.strict or emitted["type"] == "object"
+
+
+@examples
+@given(schemas(), st.integers(0, 2**32))
+def test_what_is_encoded_is_decoded(source: dict[str, Any], seed: int) -> None:
+    """A value survives every dialect that can express its schema unambiguously."""
+    try:
+        schema = Schema(source)
+        value = instance(schema.json, random.Random(seed), schema.json)
+    except (SchemaError, Unmade):
+        assume(False)
+        return
+    assume(fits(schema, value))
+
+    done = [check_round_trip(schema, value, dialect) for dialect in DIALECTS]
+
+    assert len(done) == 9
+
+
+@examples
+@given(schemas())
+def test_emitted_schemas_are_what_vendors_take(source: dict[str, Any]) -> None:
+    """Every emitted schema is valid 2020-12 and keeps its vendor's rules."""
+    try:
+        schema = Schema(source)
+    except SchemaError:
+        assume(False)
+        return
+    before = json.dumps(schema.json)
+
+    for dialect in DIALECTS:
+        check_emitted(schema, dialect)
+
+    assert json.dumps(schema.json) == before
+
+
+@examples
+@given(
+    schemas(),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+        lambda below: (
+            st.lists(below, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(("a", "b", "key", "value", "0", "1")), below
+            )
+        ),
+        max_leaves=12,
+    ),
+)
+def test_decoding_never_raises(source: dict[str, Any], value: Any) -> None:
+    """Whatever a model answers, decoding gives something, and changes nothing."""
+    try:
+        schema = Schema(source)
+    except SchemaError:
+        assume(False)
+        return
+    before = json.dumps(value)
+
+    for dialect in DIALECTS:
+        decode_wire(schema, value, dialect)
+        encode_wire(schema, value, dialect)
+
+    assert json.dumps(value) == before
+
+
+def corpus() -> list[Any]:
+    if not CORPUS.exists():
+        return []
+    lines = CORPUS.read_text(encoding="utf-8").splitlines()
+    assert len(lines) > 100, "the corpus is nearly empty"
+    return [
+        pytest.param(json.loads(line)["schema"], id=f"{n}")
+        for n, line in enumerate(lines)
+    ]
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not here")
+def test_schemas_found_in_the_wild() -> None:
+    """Emission, its vendors' rules and the round trip hold for real schemas."""
+    made = tried = 0
+
+    for case in corpus():
+        (source,) = case.values
+        try:
+            schema = Schema(source)
+        except SchemaError:
+            continue
+        for dialect in DIALECTS:
+            check_emitted(schema, dialect)
+        for seed in range(8 if ONDEMAND else 2):
+            try:
+                value = instance(schema.json, random.Random(seed), schema.json)
+            except Unmade:
+                continue
+            if fits(schema, value):
+                made += 1
+                tried += sum(check_round_trip(schema, value, d) for d in DIALECTS)
+
+    assert made > 100
+    assert tried > 500
