@@ -13,13 +13,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Dict, Tuple
 
-from .template_program import (
-    BUILT_IN,
-    Helper,
-    HelperOptions,
-    Program,
-    compile_program,
-)
+from .template_expression import BUILT_IN, Helper, Program
+from .template_frame import HelperOptions
+from .template_program import compile_program
 
 __all__ = ["HelperOptions", "Template"]
 

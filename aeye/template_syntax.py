@@ -10,132 +10,36 @@ decided here: the tree knows calls and paths, not helpers and variables.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from dataclasses import dataclass, field
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from .errors import TemplateError
+from .template_tree import (
+    MAX_DEPTH,
+    SPACES,
+    Block,
+    Call,
+    Comment,
+    Expression,
+    Include,
+    Link,
+    Literal,
+    Node,
+    Output,
+    Path,
+    Section,
+    Strip,
+    blank_after,
+    blank_before,
+    error_at,
+    tidy,
+    trim_link,
+)
 from .template_value import number_text
 
-__all__ = [
-    "MAX_DEPTH",
-    "Block",
-    "Call",
-    "Comment",
-    "Expression",
-    "Include",
-    "Link",
-    "Literal",
-    "Node",
-    "Output",
-    "Path",
-    "Text",
-    "error_at",
-    "parse",
-]
+__all__ = ["parse"]
 
-# How deep blocks, sub-expressions and partials nest, all together. Each level
-# costs up to three frames of the stack, of which Python has a thousand.
-MAX_DEPTH = 100
-
-
-@dataclass(frozen=True)
-class Path:
-    """A look-up: ``a.b``, ``../x``, ``this``, ``@index``."""
-
-    at: int
-    # The path as written, with the brackets gone: what a closing tag repeats.
-    original: str
-    parts: Tuple[str, ...]
-    # How many levels up it starts.
-    depth: int = 0
-    # It begins with ``@``.
-    data: bool = False
-    # It begins with ``this`` or ``.``, and so cannot be a helper.
-    scoped: bool = False
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A string, number, true, false, null or undefined."""
-
-    at: int
-    original: str
-    value: Union[str, int, float, bool, None]
-
-
-@dataclass(frozen=True)
-class Call:
-    """A name with its arguments; as an argument itself, a sub-expression."""
-
-    at: int
-    name: Union[Path, Literal]
-    args: Tuple[Expression, ...] = ()
-    named: Tuple[Tuple[str, Expression], ...] = ()
-
-
-Expression = Union[Path, Literal, Call]
-
-
-@dataclass
-class Text:
-    """Text between tags. Mutable until its template is read to the end."""
-
-    original: str
-    value: str
-    # Whether a tag on that side has taken white space away.
-    cut_start: bool = False
-    cut_end: bool = False
-
-
-@dataclass(frozen=True)
-class Output:
-    """``{{…}}``."""
-
-    call: Call
-
-
-@dataclass(frozen=True)
-class Comment:
-    """``{{! … }}``: prints nothing, but parts the texts on its sides."""
-
-
-@dataclass(frozen=True)
-class Include:
-    """``{{> name context key=value}}``."""
-
-    at: int
-    name: Expression
-    context: Optional[Expression]
-    named: Tuple[Tuple[str, Expression], ...]
-    # What stands before a partial that is alone on its line.
-    indent: str = ""
-
-
-@dataclass(frozen=True)
-class Link:
-    """One ``{{#…}}`` or ``{{else …}}`` of a block and what follows it."""
-
-    call: Call
-    params: Tuple[str, ...]
-    body: Tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Block:
-    """A chain of links, tried in turn, and what is left when none applies."""
-
-    links: Tuple[Link, ...]
-    otherwise: Tuple[Node, ...]
-
-
-Node = Union[Text, Output, Comment, Include, Block]
-
-# ECMAScript's white space, which is not quite Python's.
-_SPACES = (
-    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
-    "\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-)
-_S = f"[{_SPACES}]"
+_S = f"[{SPACES}]"
 _TAG = re.compile(
     rf"""\{{\{{~?(?:
       (?P<else>   \^{_S}*~?\}}\}} | {_S}*else{_S}*~?\}}\}} )
@@ -147,7 +51,7 @@ _TAG = re.compile(
 # A name ends before one of these, or it is not a name.
 _END_OF_NAME = rf"(?=[=~}}/.)|]|{_S})"
 _END_OF_LITERAL = rf"(?=[~}})]|{_S})"
-_NAME = re.compile(rf"[^!-,./;->@\[-^`{{-~{_SPACES}]+{_END_OF_NAME}")
+_NAME = re.compile(rf"[^!-,./;->@\[-^`{{-~{SPACES}]+{_END_OF_NAME}")
 _TOKEN = re.compile(
     rf"""{_S}*(?:
       (?P<open>     \( )
@@ -169,10 +73,9 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_RAW_CLOSE = re.compile(rf"\{{\{{\{{\{{/([^!-,./;->@\[-^`{{-~{_SPACES}]+)\}}\}}\}}\}}")
+_RAW_CLOSE = re.compile(rf"\{{\{{\{{\{{/([^!-,./;->@\[-^`{{-~{SPACES}]+)\}}\}}\}}\}}")
 _COMMENT_END = re.compile(r"\}\}")
 _LONG_COMMENT_END = re.compile(r"--~?\}\}")
-_LINE_REST = re.compile(r"[ \t]*\r?\n?")
 _ESCAPED = re.compile(r"\\([\\\]])")
 _WORDS = {"true": True, "false": False, "null": None, "undefined": None}
 _IDS = ("name", "dots", "bracket")
@@ -185,7 +88,7 @@ def parse(text: str) -> Tuple[Node, ...]:
     Raises:
         TemplateError: *text* is not a template; it says where and why.
     """
-    root = _Section()
+    root = Section()
     stack: List[_OpenBlock] = []
     section, pos = root, 0
     while True:
@@ -202,59 +105,16 @@ def parse(text: str) -> Tuple[Node, ...]:
         raise error_at(
             text, stack[-1].at, f"the block '{opening.name.original}' is never closed"
         )
-    _tidy(root, at_root=True)
+    tidy(root, at_root=True)
     return tuple(root.nodes)
-
-
-def error_at(text: str, at: int, message: str) -> TemplateError:
-    """Make the error for position *at* of *text*."""
-    start = text.rfind("\n", 0, at) + 1
-    end = text.find("\n", at)
-    return TemplateError(
-        message,
-        line=text.count("\n", 0, at) + 1,
-        column=at - start + 1,
-        source=text[start : len(text) if end < 0 else end].rstrip("\r"),
-    )
-
-
-class _Strip(NamedTuple):
-    """What a tag, or a whole block, does to the white space around it."""
-
-    # A ``~`` on the left, on the right.
-    open: bool = False
-    close: bool = False
-    # It prints nothing of its own: its line goes if nothing else is on it.
-    alone: bool = False
-    # The same for the lines of a block's first and last tag, and what they enclose.
-    first_alone: bool = False
-    last_alone: bool = False
-    first: Tuple[Node, ...] = ()
-    last: Tuple[Node, ...] = ()
-
-
-@dataclass
-class _Section:
-    """The nodes between two tags of a block, while they are being read."""
-
-    nodes: List[Node] = field(default_factory=list)
-    strips: List[Optional[_Strip]] = field(default_factory=list)
-
-    def add(self, node: Node, strip: Optional[_Strip] = None) -> None:
-        self.nodes.append(node)
-        self.strips.append(strip)
-
-    def add_text(self, value: str) -> None:
-        if value:
-            self.add(Text(value, value))
 
 
 @dataclass
 class _OpenLink:
     call: Call
     params: Tuple[str, ...]
-    strip: _Strip
-    section: _Section = field(default_factory=_Section)
+    strip: Strip
+    section: Section = field(default_factory=Section)
 
 
 @dataclass
@@ -263,14 +123,14 @@ class _OpenBlock:
 
     at: int
     # The section that it will be a node of.
-    outer: _Section
+    outer: Section
     inverted: bool
     links: List[_OpenLink]
-    otherwise: Optional[_Section] = None
-    otherwise_strip: _Strip = field(default_factory=_Strip)
+    otherwise: Optional[Section] = None
+    otherwise_strip: Strip = field(default_factory=Strip)
 
     @property
-    def current(self) -> _Section:
+    def current(self) -> Section:
         return self.links[-1].section if self.otherwise is None else self.otherwise
 
 
@@ -283,7 +143,7 @@ class _Token(NamedTuple):
 # Text and tags
 
 
-def _read_text(text: str, pos: int, section: _Section) -> int:
+def _read_text(text: str, pos: int, section: Section) -> int:
     """Read up to a tag that is not escaped; give its position, or the end."""
     while True:
         brace = text.find("{{", pos)
@@ -312,7 +172,7 @@ def _end_of_escaped(text: str, brace: int) -> int:
     return following
 
 
-def _read_tag(text: str, pos: int, section: _Section, stack: List[_OpenBlock]) -> int:
+def _read_tag(text: str, pos: int, section: Section, stack: List[_OpenBlock]) -> int:
     match = _TAG.match(text, pos)
     assert match is not None  # the last alternative is empty
     inner, depth = match.end(), len(stack)
@@ -339,7 +199,7 @@ def _read_tag(text: str, pos: int, section: _Section, stack: List[_OpenBlock]) -
     return token.end
 
 
-def _read_comment(text: str, pos: int, inner: int, section: _Section) -> int:
+def _read_comment(text: str, pos: int, inner: int, section: Section) -> int:
     end = _LONG_COMMENT_END if text.startswith("--", inner) else _COMMENT_END
     match = end.search(text, inner)
     if match is None:
@@ -349,9 +209,7 @@ def _read_comment(text: str, pos: int, inner: int, section: _Section) -> int:
     return match.end()
 
 
-def _read_include(
-    text: str, pos: int, inner: int, section: _Section, depth: int
-) -> int:
+def _read_include(text: str, pos: int, inner: int, section: Section, depth: int) -> int:
     token = _next_token(text, inner)
     if token.kind == "open":
         name, after = _read_operand(text, token, depth)
@@ -367,11 +225,11 @@ def _read_include(
     return token.end
 
 
-def _read_raw_block(text: str, pos: int, section: _Section, depth: int) -> int:
+def _read_raw_block(text: str, pos: int, section: Section, depth: int) -> int:
     _check_depth(text, pos, depth + 1)
     call, token = _read_call(text, pos + 4, depth + 1)
     _expect(text, token, "raw_end")
-    body, level, at = _Section(), 1, token.end
+    body, level, at = Section(), 1, token.end
     while True:
         close = _RAW_CLOSE.match(text, at)
         if close is not None:
@@ -392,8 +250,8 @@ def _read_raw_block(text: str, pos: int, section: _Section, depth: int) -> int:
         at = following
     if _closing_key(call.name) != (True, close[1]):
         raise _mismatch(text, at, pos, call.name.original, close[1])
-    links = [_OpenLink(call, (), _Strip(), body)]
-    _finish_block(_OpenBlock(pos, section, False, links), _Strip())
+    links = [_OpenLink(call, (), Strip(), body)]
+    _finish_block(_OpenBlock(pos, section, False, links), Strip())
     return close.end()
 
 
@@ -401,7 +259,7 @@ def _read_raw_block(text: str, pos: int, section: _Section, depth: int) -> int:
 
 
 def _read_block_open(
-    text: str, pos: int, inner: int, outer: _Section, stack: List[_OpenBlock]
+    text: str, pos: int, inner: int, outer: Section, stack: List[_OpenBlock]
 ) -> int:
     _check_depth(text, pos, len(stack) + 1)
     inverted = text[inner - 1] == "^"
@@ -418,10 +276,10 @@ def _read_else_chain(text: str, pos: int, inner: int, stack: List[_OpenBlock]) -
     return end
 
 
-def _begin_else(text: str, pos: int, strip: _Strip, stack: List[_OpenBlock]) -> None:
+def _begin_else(text: str, pos: int, strip: Strip, stack: List[_OpenBlock]) -> None:
     if not stack or stack[-1].otherwise is not None:
         raise error_at(text, pos, "{{else}} has no block to belong to here")
-    stack[-1].otherwise = _Section()
+    stack[-1].otherwise = Section()
     stack[-1].otherwise_strip = strip
 
 
@@ -475,149 +333,44 @@ def _check_depth(text: str, pos: int, depth: int) -> None:
         raise error_at(text, pos, f"templates nest at most {MAX_DEPTH} deep")
 
 
-def _finish_block(block: _OpenBlock, end: _Strip) -> None:
+def _finish_block(block: _OpenBlock, end: Strip) -> None:
     """Trim the white space inside a block and hand it to its outer section."""
     sections = [link.section for link in block.links]
     if block.otherwise is not None:
         sections.append(block.otherwise)
     for section in sections:
-        _tidy(section)
-    _trim_sections(block, sections, end)
+        tidy(section)
     bodies = [tuple(section.nodes) for section in sections]
     edges = bodies[:2]
     if block.inverted:
         edges.reverse()
+    tags = [*(link.strip for link in block.links), block.otherwise_strip]
+    for n in reversed(range(len(block.links))):
+        # In handlebars.js the third link of a chain, and any later one, ends with
+        # the tag that it begins with.
+        behind = end if n < 2 else tags[n]
+        pair = edges if n == 0 else bodies[n : n + 2]
+        trim_link(pair, tags[n], tags[n + 1], behind)
+    if block.inverted:
         bodies = [() if len(bodies) == 1 else bodies[1], bodies[0]]
     chained = len(block.links) > 1
-    strip = _Strip(
+    strip = Strip(
         block.links[0].strip.open,
         end.close,
         first=edges[0],
-        first_alone=_blank_after(edges[0], -1),
+        first_alone=blank_after(edges[0], -1),
         # handlebars.js takes the second section's end for the last one's, and
         # does not trim it in a chain.
         last=() if chained else edges[-1],
-        last_alone=_blank_before(edges[-1], len(edges[-1])),
+        last_alone=blank_before(edges[-1], len(edges[-1])),
     )
     links = [Link(k.call, k.params, body) for k, body in zip(block.links, bodies)]
     otherwise = bodies[-1] if len(bodies) > len(links) else ()
     block.outer.add(Block(tuple(links), otherwise), strip)
 
 
-# White space. The rules and their order are those of handlebars.js:
-# https://github.com/handlebars-lang/handlebars.js/blob/v4.7.8/lib/handlebars/compiler/whitespace-control.js
-
-
-def _trim_sections(block: _OpenBlock, sections: List[_Section], end: _Strip) -> None:
-    """Let the tags of a block, ``{{else}}`` too, trim what they enclose."""
-    tags = [link.strip for link in block.links]
-    tags.append(block.otherwise_strip)
-    for n in reversed(range(len(block.links))):
-        pair = [section.nodes for section in sections[n : n + 2]]
-        if block.inverted:
-            pair.reverse()
-        # In handlebars.js a link of a chain closes with its own tag, but for two.
-        close = end if n < 2 else tags[n]
-        main, last = pair[0], pair[-1]
-        if tags[n].close:
-            _trim_start(main, 0, everything=True)
-        if len(pair) == 1:
-            if close.open:
-                _trim_end(main, len(main) - 1, everything=True)
-            continue
-        between = tags[n + 1]
-        if between.open:
-            _trim_end(main, len(main) - 1, everything=True)
-        if between.close:
-            _trim_start(last, 0, everything=True)
-        if close.open:
-            _trim_end(last, len(last) - 1, everything=True)
-        if _blank_before(main, len(main)) and _blank_after(last, -1):
-            _trim_end(main, len(main) - 1)
-            _trim_start(last, 0)
-
-
-def _tidy(section: _Section, *, at_root: bool = False) -> None:
-    """Apply ``~`` and take away the lines that hold nothing but a tag."""
-    nodes = section.nodes
-    for n, strip in enumerate(section.strips):
-        if strip is None:
-            continue
-        before = _blank_before(nodes, n, at_root=at_root)
-        after = _blank_after(nodes, n, at_root=at_root)
-        if strip.close:
-            _trim_start(nodes, n + 1, everything=True)
-        if strip.open:
-            _trim_end(nodes, n - 1, everything=True)
-        if strip.alone and before and after:
-            _trim_start(nodes, n + 1)
-            indent = _trim_end(nodes, n - 1)
-            node = nodes[n]
-            if indent and isinstance(node, Include):
-                nodes[n] = replace(node, indent=indent)
-        if strip.first_alone and before:
-            _trim_start(strip.first, 0)
-            _trim_end(nodes, n - 1)
-        if strip.last_alone and after:
-            _trim_start(nodes, n + 1)
-            _trim_end(strip.last, len(strip.last) - 1)
-
-
-def _text_at(nodes: Sequence[Node], n: int) -> Text | None:
-    node = nodes[n] if 0 <= n < len(nodes) else None
-    return node if isinstance(node, Text) else None
-
-
-def _blank_before(nodes: Sequence[Node], n: int, *, at_root: bool = False) -> bool:
-    """Whether only blanks stand between the node and the start of its line."""
-    if n == 0:
-        return at_root
-    text = _text_at(nodes, n - 1)
-    if text is None:
-        return False
-    tail = text.original[len(text.original.rstrip(_SPACES)) :]
-    return "\n" in tail or (at_root and n == 1 and tail == text.original)
-
-
-def _blank_after(nodes: Sequence[Node], n: int, *, at_root: bool = False) -> bool:
-    """Whether only blanks stand between the node and the end of its line."""
-    if n == len(nodes) - 1:
-        return at_root
-    text = _text_at(nodes, n + 1)
-    if text is None:
-        return False
-    head = text.original[: len(text.original) - len(text.original.lstrip(_SPACES))]
-    return "\n" in head or (at_root and n == len(nodes) - 2 and head == text.original)
-
-
-def _trim_start(nodes: Sequence[Node], n: int, *, everything: bool = False) -> None:
-    """Take away blanks and one line end, or all white space."""
-    text = _text_at(nodes, n)
-    if text is None or (text.cut_start and not everything):
-        return
-    if everything:
-        value = text.value.lstrip(_SPACES)
-    else:
-        match = _LINE_REST.match(text.value)
-        value = text.value[match.end() if match else 0 :]
-    text.cut_start = value != text.value
-    text.value = value
-
-
-def _trim_end(nodes: Sequence[Node], n: int, *, everything: bool = False) -> str:
-    """Take away blanks, or all white space; give what went."""
-    text = _text_at(nodes, n)
-    if text is None or (text.cut_end and not everything):
-        return ""
-    value = text.value.rstrip(_SPACES if everything else " \t")
-    gone = text.value[len(value) :]
-    text.cut_end = bool(gone)
-    text.value = value
-    return gone
-
-
-def _strip_of(tag: str) -> _Strip:
-    return _Strip(open=tag[2] == "~", close=tag[-3] == "~")
+def _strip_of(tag: str) -> Strip:
+    return Strip(open=tag[2] == "~", close=tag[-3] == "~")
 
 
 # Inside a tag
@@ -629,7 +382,7 @@ def _next_token(text: str, pos: int) -> _Token:
         kind = str(match.lastgroup)
         return _Token(kind, match.start(kind), match.end())
     at = pos
-    while at < len(text) and text[at] in _SPACES:
+    while at < len(text) and text[at] in SPACES:
         at += 1
     if at == len(text):
         raise error_at(text, text.rfind("{{", 0, pos), "the tag is never closed")
@@ -721,6 +474,8 @@ def _read_path(text: str, token: _Token) -> Tuple[Path, int]:
             depth += 1
         following = _next_token(text, token.end)
         if following.kind != "slash":
+            if data and not parts:
+                raise error_at(text, token.at, "expected the name of an @ variable")
             return Path(at, written, tuple(parts), depth, data, scoped), token.end
         written += text[following.at]
         token = _next_segment(text, following.end)

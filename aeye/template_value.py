@@ -78,10 +78,12 @@ class Merged(Mapping):  # type: ignore[type-arg]  # 3.9: a generic base at run t
         self._over = over
         self._base = base
 
-    def __getitem__(self, name: str) -> object:
-        if name in self._over:
-            return self._over[name]
-        found = look_up(self._base, name)
+    def __getitem__(self, name: object) -> object:
+        if not isinstance(name, str):  # whoever asks for 0 asks for "0" as well
+            raise KeyError(name)
+        found = self._over.get(name, MISSING)
+        if found is MISSING:
+            found = look_up(self._base, name)
         if found is MISSING:
             raise KeyError(name)
         return found
