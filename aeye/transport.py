@@ -227,7 +227,7 @@ class HttpTransport:
             response = line.send(url, headers, body, self.timeout)
         except BaseException as exc:
             unwatch()
-            self._give(line)
+            line.drop()
             check_abort(signal)
             _translate(exc, url)
             raise
@@ -238,13 +238,17 @@ class HttpTransport:
             line.response = None
             self._give(line)
 
-        return _HttpReply(response, free)
+        reply = _HttpReply(response, free)
+        if signal is not None and signal.is_set():  # it may have been too early to shut
+            reply.close()
+            check_abort(signal)
+        return reply
 
     def close(self) -> None:
         """Close idle connections; those in use are closed when they come back."""
         lines, self._idle = self._idle, []
         for line in lines:
-            line.session.close()
+            line.drop()
 
     def _take(self) -> _Line:
         if self._lost:
@@ -264,8 +268,8 @@ class HttpTransport:
     def _give(self, line: _Line) -> None:
         if line.home is self._idle and len(self._idle) < _MAX_IDLE:
             self._idle.append(line)
-        elif line.home is not None:
-            line.session.close()
+        else:
+            line.drop()
 
     def __getstate__(self) -> Dict[str, Any]:
         lost = self._lost or self._session is not None
@@ -360,6 +364,13 @@ class _Line:
             request.prepare("POST", url, headers=known, data=body)
         settings = session.merge_environment_settings(url, {}, True, None, None)
         return request, settings
+
+    def drop(self) -> None:
+        """Close the session, unless it is the caller's."""
+        if self.home is not None:
+            self.session.close()
+            for connection in self.connections:  # urllib3 may leave it to the collector
+                connection.close()
 
     def shut(self) -> None:
         """Wake whoever waits for or reads the answer."""

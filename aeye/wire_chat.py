@@ -261,7 +261,8 @@ def _add_echo(message: Message, facts: ModelFacts, running: bool, said: Json) ->
         if thought:
             said["reasoning_content"] = thought
     if "extra_content" in facts.echoes:
-        for call, item in zip(said.get("tool_calls", ()), native.get("tool_calls", ())):
+        theirs = read_objects(native.get("tool_calls"))
+        for call, item in zip(said.get("tool_calls", ()), theirs):
             if "extra_content" in item:
                 call["extra_content"] = item["extra_content"]
 
@@ -274,12 +275,9 @@ def _native_item(message: Message) -> Json:
     items = native.get("items")
     if not isinstance(items, (list, tuple)) or not items:
         return {}
-    item: Json = items[0]
+    item = items[0] if isinstance(items[0], dict) else {}
     calls = [(call.name, call.arguments) for call in message.tool_calls]
-    theirs = [
-        (call["function"]["name"], call["function"]["arguments"])
-        for call in item.get("tool_calls", ())
-    ]
+    theirs = [_call_fields(c)[1:3] for c in read_objects(item.get("tool_calls"))]
     same = item.get("content") == message.text and theirs == calls
     return item if same else {}
 
@@ -304,9 +302,7 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
     refusal = message.get("refusal") or None
     echo = _Echo()
     echo.add(message)
-    extras = [
-        call.get("extra_content") for call in read_objects(message.get("tool_calls"))
-    ]
+    extras = [call.get("extra_content") for call in raw_calls]
     return Response(
         text,
         calls,
