@@ -62,8 +62,8 @@ def sample(schema: Any, *, seed: int = 0) -> Any:
         if not found:
             return value
         wary.update(finding.path for finding in found)
-        where = f"{found[0].path}: " if found[0].path else ""
-        problem = f"no value was found ({where}{found[0].message:.120})", "$"
+        place = maker.paths.get(found[0].path, "$")
+        problem = f"no value was found ({found[0].message:.120})", place
     raise SchemaError(f"{problem[0]}; name some with 'examples'", path=problem[1])
 
 
@@ -120,9 +120,12 @@ class _Maker:
         # What is left out is often what two branches of a oneOf have in common.
         self.lean = attempt % 3 == 2
         self.made = 0
+        # Places in the value, and those in the schema that they were made from.
+        self.paths: Dict[str, str] = {}
 
     def make(self, node: Any, spot: _Spot) -> Any:
         self.made += 1
+        self.paths[spot.where] = spot.path
         node, spot = self._flat(node, spot)
         if node is False:
             raise _ImpossibleError("nothing is valid here", spot.path)

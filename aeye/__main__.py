@@ -1,0 +1,411 @@
+"""The command line: ``python -m aeye``, or ``aeye``.
+
+Exit codes: 0 done, 1 the run failed, 2 usage. An error is one line on standard error;
+``--debug`` shows the traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .event import PromptEvent
+    from .message import Part
+    from .request import Request
+    from .schema import Schema
+    from .tools import Tool
+    from .usage import Usage
+    from .wire import ModelFacts
+
+__all__ = ["main"]
+
+_FAMILIES = ("openai", "anthropic", "google", "xai")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = _parser()
+    try:
+        options = parser.parse_args(argv)
+    except SystemExit as exc:  # argparse has said why
+        return int(exc.code or 0)
+    if options.command is None:
+        parser.print_help()
+        return 2
+    try:
+        return _run(options)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read us has left. What is buffered must not be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+class _UsageError(Exception):
+    """An argument that cannot be used."""
+
+
+class _FailedError(Exception):
+    """A run that ended without a result, and without an error of its own."""
+
+
+def _run(options: argparse.Namespace) -> int:
+    from .callback import attempt
+
+    # Modules and tools of the user's may raise anything; none of it is a traceback.
+    code, error = attempt(options.command, options)
+    if isinstance(error, BrokenPipeError):
+        raise error
+    if error is None:
+        sys.stdout.flush()
+        return int(code)
+    if options.debug:
+        import traceback
+
+        traceback.print_exception(type(error), error, error.__traceback__)
+    else:
+        print(f"aeye: {_one_line(error)}", file=sys.stderr)
+    return 2 if isinstance(error, _UsageError) else 1
+
+
+def _one_line(error: BaseException) -> str:
+    from .errors import AeyeError
+
+    said = " ".join(str(error).split())
+    plain = isinstance(error, (_UsageError, _FailedError, AeyeError))
+    # Of an exception that is none of ours, the name is half of the message.
+    return said if plain and said else f"{type(error).__name__}: {said}".rstrip(": ")
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--debug", action="store_true", help="show the traceback of an error"
+    )
+    parser = argparse.ArgumentParser(
+        "aeye", description="Run prompts from the command line."
+    )
+    parser.set_defaults(command=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    demo = commands.add_parser(
+        "demo", parents=[common], help="show what it does, without a model"
+    )
+    demo.set_defaults(command=_demo)
+    demo.add_argument("-m", "--model", help="ask this model instead of rehearsing")
+    demo.add_argument(
+        "--no-delay", action="store_true", help="do not wait for the eye to follow"
+    )
+
+    ask = commands.add_parser("ask", parents=[common], help="ask a model")
+    ask.set_defaults(command=_ask)
+    ask.add_argument("text", nargs="?", help="what to ask; what is piped in is added")
+    ask.add_argument("-m", "--model", help="as openai:gpt-5-mini; else AEYE_MODEL")
+    ask.add_argument(
+        "--schema", metavar="FILE|module:Type", help="the shape of the answer"
+    )
+    ask.add_argument(
+        "--tool",
+        action="append",
+        default=[],
+        metavar="module:function",
+        help="a function that the model may call; may be repeated",
+    )
+    ask.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a picture, sound or document to send along; may be repeated",
+    )
+    ask.add_argument(
+        "--json", action="store_true", help="print output and usage as one JSON object"
+    )
+    ask.add_argument("--stream", action="store_true", help="print as it arrives")
+    ask.add_argument(
+        "--dry-run", action="store_true", help="print what would be asked, as JSON"
+    )
+
+    schema = commands.add_parser(
+        "schema", parents=[common], help="print a schema as a vendor is sent it"
+    )
+    schema.set_defaults(command=_schema)
+    schema.add_argument("source", metavar="FILE|module:Type")
+    schema.add_argument("--for", dest="family", choices=_FAMILIES, required=True)
+    strict = schema.add_mutually_exclusive_group()
+    strict.add_argument(
+        "--strict", action="store_true", help="fail if it cannot go strict"
+    )
+    strict.add_argument("--non-strict", action="store_true")
+
+    models = commands.add_parser(
+        "models", parents=[common], help="list vendors, keys and what models can do"
+    )
+    models.set_defaults(command=_models)
+    return parser
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from .connection import connect
+    from .demo import run
+
+    pause = 0.0 if options.no_delay else 0.03
+    if options.model:
+        ctx = _connect(options.model)
+    else:
+        ctx = connect("rehearsal:openai", mistakes=1, delay=pause)
+    with ctx:
+        run(ctx, is_real=bool(options.model), delay=20 * pause or 0.1, write=_write)
+    return 0
+
+
+def _connect(model: str | None, **context: Any) -> Context:
+    """Return the Context of *model*, or of the one that the environment names."""
+    from .connection import connect
+    from .errors import NoModelError
+
+    try:
+        return connect(model, **context)
+    except NoModelError as exc:
+        raise _UsageError(
+            "no model: give one, as in -m openai:gpt-5-mini, or set AEYE_MODEL"
+        ) from exc
+    except ValueError as exc:
+        raise _UsageError(str(exc)) from exc
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _ask(options: argparse.Namespace) -> int:
+    from .message import Message, Part
+    from .prompt import Prompt
+    from .schema import Schema
+
+    text = options.text or ""
+    if not sys.stdin.isatty():
+        piped = sys.stdin.read().strip()
+        text = "\n\n".join(part for part in (text, piped) if part)
+    if not text:
+        raise _UsageError("nothing to ask: give a text, or pipe one in")
+    schema = Schema(_source(options.schema)) if options.schema else None
+    tools = [_tool(name) for name in options.tool]
+    prompt: Prompt[Any] = Prompt("ask", "", schema=schema, tools=tools)
+    parts = [_part(path) for path in options.file]
+    said = Message("user", (Part.text(text), *parts) if parts else text)
+    with _connect(options.model, messages=[said]) as ctx:
+        if options.dry_run:
+            _print_json(_request(prompt.preview(None, ctx)))
+            return 0
+        last = ""
+        with prompt.run(None, ctx) as events:
+            for event in events:
+                last = event.type
+                if options.stream:
+                    _tell(event, options.json)
+        if last != "complete":
+            raise _FailedError(f"the run ended without a result ({last})")
+        output = events.output if schema is None else schema.dump(events.output)
+        if not options.stream:
+            _print_output(output, events.usage, options.json)
+    return 0
+
+
+def _print_output(output: Any, usage: Usage, as_json: bool) -> None:
+    if as_json:
+        _write_line({"output": output, "usage": usage.to_dict()})
+    elif isinstance(output, str):
+        print(output)
+    else:
+        _print_json(output)
+
+
+def _tell(event: PromptEvent, as_json: bool) -> None:
+    """Print what has just happened: text as text, the rest beside it."""
+    if as_json:
+        _write_line(event.to_dict())
+    elif event.type == "text_partial":
+        _write(event.content)
+    elif event.type == "text_reset":
+        _write("\n")
+        print(f"aeye: asked again: {event.reason}", file=sys.stderr)
+    elif event.type == "tool_start":
+        print(f"aeye: {event.tool.name} {event.args}", file=sys.stderr)
+    elif event.type == "complete":
+        _write("\n")
+
+
+def _part(path: str) -> Part:
+    """Return the file as a part of a message; what is text is sent as text."""
+    import mimetypes
+    from pathlib import Path
+
+    from .message import Part
+
+    kind = mimetypes.guess_type(path)[0] or ""
+    file = Path(path)
+    if not file.is_file():
+        raise _UsageError(f"--file: there is no file {path}")
+    family = kind.partition("/")[0]
+    if family == "image":
+        return Part.image(file, kind)
+    if family == "audio":
+        return Part.audio(file, kind)
+    try:
+        text = file.read_text("utf-8")
+    except ValueError:
+        return Part.file(file, kind or None)
+    return Part.text(f"{file.name}:\n\n{text}")
+
+
+def _source(name: str) -> Any:
+    """Return what --schema names: a JSON file's value, or a Python object."""
+    if os.path.isfile(name):
+        with open(name, encoding="utf-8") as file:
+            try:
+                return json.load(file)
+            except ValueError as exc:
+                raise _UsageError(f"{name} is not JSON: {exc}") from exc
+    return _imported(name)
+
+
+def _tool(name: str) -> Tool[Any]:
+    from .tools import Tool, tool
+
+    found = _imported(name)
+    return found if isinstance(found, Tool) else tool(found)
+
+
+def _imported(name: str) -> Any:
+    """Return the object that ``module:name`` names; modules may lie right here."""
+    import importlib
+    from operator import attrgetter
+
+    from .callback import attempt
+
+    module, colon, path = name.partition(":")
+    if not colon or not path:
+        raise _UsageError(f"{name}: there is no such file, and it is no module:name")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    found, error = attempt(importlib.import_module, module)
+    if error is None:
+        found, error = attempt(attrgetter(path), found)
+    if error is not None:
+        raise _UsageError(f"{name}: {error}") from error
+    return found
+
+
+def _request(request: Request) -> Dict[str, Any]:
+    """Return a prepared request as JSON, with the schemas as they are sent."""
+    from .descriptor import get_descriptor_by_id
+    from .emit import to_json_schema
+    from .request import ResponseFormat
+
+    def wire(schema: Schema, descriptor: str | None) -> Any:
+        dialect = get_descriptor_by_id(descriptor)
+        return to_json_schema(schema, dialect, describe_dropped=True)
+
+    found: Dict[str, Any] = {
+        "messages": [message.to_dict() for message in request.messages],
+        "tools": [
+            {
+                "name": offered.name,
+                "description": offered.description,
+                "descriptor": offered.descriptor,
+                "parameters": wire(offered.parameters, offered.descriptor),
+            }
+            for offered in request.tools
+        ],
+    }
+    shape = request.response_format
+    if isinstance(shape, ResponseFormat):
+        found["response_format"] = {
+            "delivery": shape.schema_delivery,
+            "descriptor": shape.descriptor,
+            "schema": wire(shape.schema, shape.descriptor),
+        }
+    return found
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from .budget import explain
+    from .decode import wrap_root
+    from .descriptor import get_descriptor
+    from .emit import to_json_schema
+    from .schema import Schema
+
+    schema = wrap_root(Schema(_source(options.source)))
+    dialect = get_descriptor(options.family, not options.non_strict)
+    reasons = list(explain(schema, dialect))
+    keeps = [reason for reason in reasons if reason.kind in ("strict", "output")]
+    for reason in reasons:
+        print(f"aeye: {dialect.id}: {reason}", file=sys.stderr)
+    if keeps and dialect.strict:
+        if options.strict:
+            return 1
+        dialect = get_descriptor(options.family, False)
+        print(f"aeye: so this is {dialect.id}", file=sys.stderr)
+    _print_json(to_json_schema(schema, dialect, describe_dropped=True))
+    return 0
+
+
+def _models(options: argparse.Namespace) -> int:
+    from .vendor import VENDORS
+
+    for vendor in VENDORS:
+        keys = (f"{k} (set)" if os.environ.get(k) else k for k in vendor.key_names)
+        key = " or ".join(keys) or "not needed"
+        if vendor.keyless and vendor.key_names:
+            key += ", if it wants one"
+        base = _abilities(vendor.facts)
+        print(f"{vendor.name}:{vendor.example}")
+        print(f"    at {vendor.base_url}, format {' or '.join(vendor.formats)}")
+        print(f"    key: {key}")
+        print(f"    models: {', '.join(base)}")
+        for rule in vendor.models:
+            facts = dataclasses.replace(vendor.facts, **rule.facts)
+            more = [word for word in _abilities(facts) if word not in base]
+            if rule.pattern and more:
+                print(f"    those that match {rule.pattern}: {', '.join(more)}")
+    print("rehearsal, rehearsal:openai and so on")
+    print("    on this machine, without a key: answers made up from your schemas")
+    return 0
+
+
+def _abilities(facts: ModelFacts) -> List[str]:
+    """Say what a model can do, as far as a caller would notice."""
+    tools = "tools" if facts.tools else "no tools"
+    output = "typed answers" if facts.structured_output else "typed answers by prompt"
+    said = [
+        f"strict {tools}" if facts.tools and facts.strict_tools else tools,
+        f"strict {output}" if facts.strict_output else output,
+    ]
+    if not facts.output_with_tools:
+        said.append("not beside tools")
+    if facts.thinks:
+        said.append("thinks by itself")
+    if facts.context_window is not None:
+        said.append(f"{facts.context_window:,} tokens")
+    return said
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _write_line(value: Any) -> None:
+    _write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
