@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional
 
@@ -342,7 +343,13 @@ def _validator_class() -> Any:
 
     made = jsonschema.validators.extend(  # type: ignore[no-untyped-call]  # it is
         jsonschema.Draft202012Validator,
-        {LINK: _follow, "items": _check_items, "prefixItems": _check_first_items},
+        {
+            LINK: _follow,
+            "items": _check_items,
+            "multipleOf": _check_multiple,
+            "prefixItems": _check_first_items,
+            "uniqueItems": _check_unique,
+        },
     )
     checkers = []
     for formats in (CHECKERS, READERS):
@@ -357,7 +364,7 @@ def _follow(validator: Any, target: Any, value: Any, schema: Any) -> Iterator[An
     yield from validator.descend(value, target)
 
 
-# Up to 4.2 jsonschema's own give wrong paths for tuples.
+# Up to 4.3 jsonschema's own give wrong paths for tuples.
 def _check_first_items(
     validator: Any, firsts: Any, value: Any, schema: Any
 ) -> Iterator[Any]:
@@ -371,12 +378,48 @@ def _check_items(validator: Any, rest: Any, value: Any, schema: Any) -> Iterator
     if not isinstance(value, list) or len(value) <= start:
         return
     if rest is False:
-        import jsonschema
-
-        yield jsonschema.ValidationError("too many items")
+        yield _error("too many items")
         return
     for n in range(start, len(value)):
         yield from validator.descend(value[n], rest, path=n)
+
+
+# jsonschema's own overflows up to 4.2, and finds that 0.3 is no multiple of 0.1.
+def _check_multiple(
+    validator: Any, step: Any, value: Any, schema: Any
+) -> Iterator[Any]:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if is_number and _exact(value) % _exact(step):
+        yield _error("not a multiple")
+
+
+def _exact(number: float) -> Fraction:
+    """Give the number that was written, not the nearest binary one."""
+    return Fraction(number if isinstance(number, int) else repr(number))
+
+
+# jsonschema's own compares each with each.
+def _check_unique(
+    validator: Any, wanted: Any, value: Any, schema: Any
+) -> Iterator[Any]:
+    is_list = wanted and isinstance(value, list)
+    if is_list and len(set(map(_hashable, value))) < len(value):
+        yield _error("not unique")
+
+
+def _hashable(value: Any) -> Any:
+    """Give what is equal for equal JSON: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, dict):
+        return dict, frozenset((key, _hashable(child)) for key, child in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_hashable, value))
+    return isinstance(value, bool), value
+
+
+def _error(message: str) -> Any:
+    import jsonschema
+
+    return jsonschema.ValidationError(message)
 
 
 def _strings_only(fits: Callable[[str], bool]) -> Check:

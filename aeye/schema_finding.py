@@ -80,8 +80,6 @@ def explain(error: Any) -> Iterator[Finding]:
     tell = _MESSAGES.get(keyword)
     if tell is not None:
         message = tell(error.validator_value, value, schema)
-    elif keyword is None or error.validator_value is False:
-        message = "nothing is allowed here"
     else:
         message = error.message
     if not message:
@@ -254,6 +252,10 @@ def _tell_additional(wanted: Any, value: Any, schema: Any) -> str:
     return f"{said}; allowed: {_listed(allowed)}" if allowed else said
 
 
+def _tell_not(wanted: Any, value: Any, schema: Any) -> str:
+    return "is what the schema rules out" if wanted else "nothing is allowed here"
+
+
 def _tell_items(wanted: Any, value: Any, schema: Any) -> str:
     most = len(schema.get("prefixItems", ()))
     return _count("at most", "item")(most, value, schema)
@@ -315,7 +317,7 @@ _MESSAGES: Dict[Any, Callable[[Any, Any, Any], str]] = {
     "minProperties": _count("at least", "property", "properties"),
     "minimum": _bound("at least"),
     "multipleOf": _bound("a multiple of"),
-    "not": _fixed("is what the schema rules out"),
+    "not": _tell_not,
     "pattern": _tell_pattern,
     "required": _tell_required,
     "type": _tell_type,
@@ -326,7 +328,8 @@ _MESSAGES: Dict[Any, Callable[[Any, Any, Any], str]] = {
 def _found(path: Tuple[Any, ...], message: str, value: Any = None) -> Finding:
     if len(message) > _MAX_MESSAGE:
         message = message[: _MAX_MESSAGE - 1] + "…"
-    if not isinstance(value, (str, bool, int, float)):
+    huge = isinstance(value, int) and value.bit_length() > 333
+    if huge or not isinstance(value, (str, bool, int, float)):
         value = None
     elif isinstance(value, str) and len(value) > 100:
         value = value[:99] + "…"

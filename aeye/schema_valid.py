@@ -24,6 +24,11 @@ LINK = "aeye:link"
 # Holds a pattern as it was written.
 PATTERN = "aeye:pattern"
 
+# Where False says that there is no more, and the validator tells how much.
+_CLOSING = frozenset(
+    {"additionalProperties", "items", "unevaluatedItems", "unevaluatedProperties"}
+)
+
 Check = Callable[[Any], bool]
 
 
@@ -81,6 +86,8 @@ class _Copier:
     def place(self, out: Json, way: Tuple[Any, ...], child: Any) -> None:
         """Put a copied subschema in; containers are made afresh on the first one."""
         key = way[0]
+        if child is False and key not in _CLOSING:
+            child = {"not": {}}  # 4.26 forgets the path of what False refuses
         if len(way) == 1:
             out[key] = child
         elif isinstance(way[1], int):

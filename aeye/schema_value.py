@@ -289,7 +289,7 @@ def _to_json(value: Any) -> Any:
     return _object_to_json(value)
 
 
-def plain_number(value: float) -> float:
+def plain_number(value: Any) -> Any:
     """Strip a number of its subclass; what is not finite has no JSON form."""
     if not isinstance(value, float):
         return int(value)
