@@ -15,7 +15,12 @@ from .schema_build import Limited, Shape, Text, Variant
 from .schema_normal import Json, plain
 from .schema_value import ABSENT, to_json
 
-__all__ = ["Field", "apply_note", "dumped", "flat_notes"]
+__all__ = [
+    "Field",
+    "apply_note",
+    "dumped",
+    "flat_notes",
+]
 
 
 @dataclass(frozen=True)

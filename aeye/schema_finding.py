@@ -16,7 +16,10 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 from .schema_valid import LINK, PATTERN
 from .schema_value import Finding
 
-__all__ = ["explain", "scan"]
+__all__ = [
+    "explain",
+    "scan",
+]
 
 _MAX_DEPTH = 200
 _MAX_MESSAGE = 200

@@ -18,8 +18,8 @@ from .errors import SchemaError
 __all__ = [
     "ANNOTATIONS",
     "IN_PLACE",
-    "TYPES",
     "Json",
+    "TYPES",
     "def_name",
     "hoist_root",
     "normalise",

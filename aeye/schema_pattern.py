@@ -14,7 +14,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import FrozenSet, List, Optional, Tuple
 
-__all__ = ["runnable", "unsafe_pattern"]
+__all__ = [
+    "runnable",
+    "unsafe_pattern",
+]
 
 # Characters are looked at as ASCII codes; 128 stands for all others.
 _ALL: FrozenSet[int] = frozenset(range(129))

@@ -58,7 +58,11 @@ from .schema_normal import (
 )
 from .schema_value import ABSENT, kind_of, to_json
 
-__all__ = ["describe", "describe_function", "is_type"]
+__all__ = [
+    "describe",
+    "describe_function",
+    "is_type",
+]
 
 _Described = Tuple[Json, Shape]
 

@@ -17,7 +17,14 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 from .schema_normal import ANNOTATIONS, Json, subschemas, walk
 from .schema_pattern import runnable
 
-__all__ = ["LINK", "PATTERN", "Check", "has_unevaluated", "prepare", "quick_check"]
+__all__ = [
+    "Check",
+    "LINK",
+    "PATTERN",
+    "has_unevaluated",
+    "prepare",
+    "quick_check",
+]
 
 # Holds the very node that a reference leads to.
 LINK = "aeye:link"

@@ -34,8 +34,8 @@ from .schema_pattern import runnable
 __all__ = [
     "ABSENT",
     "CODECS",
-    "KINDS",
     "Finding",
+    "KINDS",
     "Valid",
     "canonical_json",
     "copy_json",
