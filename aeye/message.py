@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Dict, Iterable, Literal, Mapping, Optional, Tuple, Union, cast
 
@@ -22,6 +22,7 @@ __all__ = [
     "Reasoning",
     "ReasoningDetail",
     "Role",
+    "Sparse",
     "ToolCall",
 ]
 
@@ -34,8 +35,20 @@ _ROLES = ("system", "user", "assistant", "tool")
 _PART_TYPES = ("text", "image", "file", "audio")
 
 
-@dataclass(frozen=True)
-class Part:
+class Sparse:
+    """A dataclass that prints what it says: fields that are not at their default."""
+
+    def __repr__(self) -> str:
+        said = []
+        for item in fields(self):  # type: ignore[arg-type]  # every subclass is one
+            value = getattr(self, item.name)
+            if item.default is MISSING or value != item.default:
+                said.append(f"{item.name}={_shown(value)}")
+        return f"{type(self).__name__}({', '.join(said)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Part(Sparse):
     """One piece of a message: text, or a picture, document or sound.
 
     Make one with ``Part.text``, ``Part.image``, ``Part.file`` or ``Part.audio``.
@@ -122,8 +135,8 @@ class Part:
         return cls(value["type"], data, format=value.get("format"))
 
 
-@dataclass(frozen=True)
-class ToolCall:
+@dataclass(frozen=True, repr=False)
+class ToolCall(Sparse):
     """A model's wish to have a tool run."""
 
     id: str
@@ -143,8 +156,8 @@ class ToolCall:
         return cls(**_known("ToolCall", cls, value, {"id", "name"}))
 
 
-@dataclass(frozen=True)
-class ReasoningDetail:
+@dataclass(frozen=True, repr=False)
+class ReasoningDetail(Sparse):
     """One item of structured reasoning, as far as vendors share a shape."""
 
     id: Optional[str] = None
@@ -186,15 +199,15 @@ class ReasoningDetail:
         return replace(self, **changes)
 
 
-@dataclass(frozen=True)
-class Reasoning:
+@dataclass(frozen=True, repr=False)
+class Reasoning(Sparse):
     """What a model thought before it answered, where the vendor shows it.
 
     ``a + b`` continues *a* with *b*: text is appended, details that name the same
     item are joined, others are added.
 
     >>> Reasoning("First, ") + Reasoning("then.")
-    Reasoning(content='First, then.', details=())
+    Reasoning(content='First, then.')
     """
 
     content: str = ""
@@ -242,8 +255,8 @@ class Reasoning:
         return cls(given.get("content", ""), details)
 
 
-@dataclass(frozen=True)
-class Message:
+@dataclass(frozen=True, repr=False)
+class Message(Sparse):
     """One turn of a conversation.
 
     The order of the fields is a contract; name everything after the second.
@@ -311,6 +324,15 @@ class Message:
         if given.get("reasoning") is not None:
             given["reasoning"] = Reasoning.from_dict(given["reasoning"])
         return cls(**given)
+
+
+def _shown(value: object) -> str:
+    """Return the repr of *value*, cut where it is bytes or very long text."""
+    if isinstance(value, bytes) and len(value) > 32:
+        return f"<{len(value)} bytes>"
+    if isinstance(value, str) and len(value) > 2000:
+        return f"{value[:2000]!r}…<{len(value)} characters>"
+    return repr(value)
 
 
 def _parts(content: object) -> tuple[Part, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Dict, Literal, Mapping, Optional, Sequence, Tuple, Union
 
-from .message import Json, Message
+from .message import Json, Message, Sparse
 from .schema import Schema
 
 __all__ = [
@@ -25,8 +25,8 @@ _DELIVERIES = ("auto", "structured", "prompt")
 _CHOICES = ("auto", "none", "required")
 
 
-@dataclass(frozen=True)
-class Reason:
+@dataclass(frozen=True, repr=False)
+class Reason(Sparse):
     """How much a model should think: an effort by name, or a number of tokens."""
 
     # "none", "minimal", "low", "medium", "high", … as the model knows them.
@@ -34,8 +34,8 @@ class Reason:
     max_tokens: Optional[int] = None
 
 
-@dataclass(frozen=True)
-class ToolDefinition:
+@dataclass(frozen=True, repr=False)
+class ToolDefinition(Sparse):
     """A tool as it is offered to a model."""
 
     name: str
@@ -48,8 +48,8 @@ class ToolDefinition:
     descriptor: Optional[str] = None
 
 
-@dataclass(frozen=True)
-class ResponseFormat:
+@dataclass(frozen=True, repr=False)
+class ResponseFormat(Sparse):
     """The shape of the answer."""
 
     # As it is sent: a root that is no object has been wrapped by ``prepare``.
@@ -68,8 +68,8 @@ class ResponseFormat:
             )
 
 
-@dataclass(frozen=True)
-class Request:
+@dataclass(frozen=True, repr=False)
+class Request(Sparse):
     """Everything one model call is asked.
 
     The order of the fields is a contract; name everything after the second. None

@@ -15,7 +15,7 @@ from typing import (
     Tuple,
 )
 
-from .message import Json, Message, Reasoning, ToolCall
+from .message import Json, Message, Reasoning, Sparse, ToolCall
 from .usage import Usage
 
 __all__ = [
@@ -34,8 +34,8 @@ _NOTHING = Usage()
 _FINISHES = ("stop", "length", "tool_calls", "content_filter", "refusal")
 
 
-@dataclass(frozen=True)
-class ToolCallDelta:
+@dataclass(frozen=True, repr=False)
+class ToolCallDelta(Sparse):
     """A piece of a call's arguments."""
 
     # The call's id; empty: the call named last.
@@ -49,8 +49,8 @@ class ToolCallDelta:
     signature: Optional[str] = None
 
 
-@dataclass(frozen=True)
-class Chunk:
+@dataclass(frozen=True, repr=False)
+class Chunk(Sparse):
     """A piece of a response. What is None was not said."""
 
     content: Optional[str] = None
@@ -67,8 +67,8 @@ class Chunk:
     native: Optional[Json] = None
 
 
-@dataclass(frozen=True)
-class Response:
+@dataclass(frozen=True, repr=False)
+class Response(Sparse):
     """One answer of a model.
 
     The order of the fields is a contract; name everything after the second.

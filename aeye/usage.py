@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Dict, Mapping, Optional, Tuple, TypeVar
 
+from .message import Sparse
+
 __all__ = [
     "AudioUsage",
     "EmbeddingUsage",
@@ -18,17 +20,8 @@ __all__ = [
 _S = TypeVar("_S")
 
 
-class _Sparse:
-    """Prints only what was reported."""
-
-    def __repr__(self) -> str:
-        found = ((k, v) for k, v in vars(self).items() if v is not None and v != ())
-        said = ", ".join(f"{k}={v!r}" for k, v in found)
-        return f"{type(self).__name__}({said})"
-
-
 @dataclass(frozen=True, repr=False)
-class TextUsage(_Sparse):
+class TextUsage(Sparse):
     """Tokens of text. ``cached`` and ``cache_write`` are part of ``input``."""
 
     input: Optional[int] = None
@@ -39,7 +32,7 @@ class TextUsage(_Sparse):
 
 
 @dataclass(frozen=True, repr=False)
-class AudioUsage(_Sparse):
+class AudioUsage(Sparse):
     """Tokens and seconds of sound."""
 
     input: Optional[int] = None
@@ -48,7 +41,7 @@ class AudioUsage(_Sparse):
 
 
 @dataclass(frozen=True, repr=False)
-class ImageOutput(_Sparse):
+class ImageOutput(Sparse):
     """Pictures made, of one quality and size."""
 
     quality: str = ""
@@ -58,7 +51,7 @@ class ImageOutput(_Sparse):
 
 
 @dataclass(frozen=True, repr=False)
-class ImageUsage(_Sparse):
+class ImageUsage(Sparse):
     """Tokens of pictures read, and pictures made."""
 
     input: Optional[int] = None
@@ -66,7 +59,7 @@ class ImageUsage(_Sparse):
 
 
 @dataclass(frozen=True, repr=False)
-class ReasoningUsage(_Sparse):
+class ReasoningUsage(Sparse):
     """Tokens of reasoning. ``output`` is not counted in ``TextUsage.output`` again."""
 
     input: Optional[int] = None
@@ -75,7 +68,7 @@ class ReasoningUsage(_Sparse):
 
 
 @dataclass(frozen=True, repr=False)
-class EmbeddingUsage(_Sparse):
+class EmbeddingUsage(Sparse):
     """Embeddings made, and the tokens they read."""
 
     count: Optional[int] = None
@@ -83,7 +76,7 @@ class EmbeddingUsage(_Sparse):
 
 
 @dataclass(frozen=True, repr=False)
-class Usage(_Sparse):
+class Usage(Sparse):
     """Tokens and money spent. None means that nobody reported it.
 
     >>> Usage.of(input=10, output=5) + Usage.of(input=1, output=1)
