@@ -1,0 +1,62 @@
+"""Finding JSON in an answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aeye.output import find_json, truncate
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner)
+    ),
+    max_leaves=8,
+)
+prose = st.text(alphabet="abc .,:'!?\n", max_size=20)
+
+
+@given(values)
+def test_json_is_itself(value: object) -> None:
+    """Text that is JSON is read as it is, with any space around it."""
+    assert find_json(f" {json.dumps(value)}\n") == value
+
+
+@given(st.dictionaries(st.text(max_size=5), values), prose, prose)
+def test_objects_amid_prose(value: object, before: str, after: str) -> None:
+    """An object is found in a fence or amid prose."""
+    text = json.dumps(value)
+
+    assert find_json(f"{before}{text}{after}", want_object=True) == value
+    assert find_json(f"{before}\n```json\n{text}\n```\n{after}") == value
+
+
+def test_arrays_amid_prose() -> None:
+    """An array is found too, unless an object is wanted."""
+    assert find_json("Here: [1, 2].") == [1, 2]
+    assert find_json('See [1]: {"a": 1}', want_object=True) == {"a": 1}
+    assert find_json("as `{this}`: ```[1]```") == [1]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "no", '{"a": ', "[1, 2", "{{{{", '{"a'])
+def test_what_is_no_json(text: str) -> None:
+    """What has no JSON in it raises ValueError."""
+    with pytest.raises(ValueError):
+        find_json(text)
+
+
+@pytest.mark.parametrize("text", ["{" * 100_000, "[" * 100_000, '{"a":' * 50_000])
+def test_hostile_text_costs_little(text: str) -> None:
+    """Brackets without end are given up after a bounded number of tries."""
+    with pytest.raises(ValueError):
+        find_json(text)
+
+
+def test_truncate() -> None:
+    """A cut text says how much is missing; a limit of 0 or less never cuts."""
+    assert truncate("abcdef", 3) == "abc… (3 more characters)"
+    assert (truncate("abc", 3), truncate("abc", 0), truncate("abc", -1)) == ("abc",) * 3
