@@ -1,0 +1,406 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+from aeye.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# What a user's module may hold.
+MODULE = '''
+from dataclasses import dataclass
+from typing import Annotated, Any
+import aeye
+from aeye.errors import PromptSuspend
+
+@dataclass
+class Person:
+    """Somebody."""
+    name: str
+    age: int
+
+class Box:
+    Inner = Person
+
+class Odd:
+    pass
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+@aeye.tool
+def shout(text: str) -> str:
+    """Say it loudly."""
+    return text.upper()
+
+@aeye.tool(on_error="raise")
+def broken(text: str) -> str:
+    """Fail."""
+    raise KeyError(text)
+
+@aeye.tool
+def wait(text: str) -> str:
+    """Wait for somebody."""
+    raise PromptSuspend("later")
+
+NUMBER = {"type": "integer"}
+HARD = {"type": "string", "pattern": "^(a)\\\\1$"}
+EITHER = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
+RECURSIVE = {"type": "object", "properties": {"n": {"$ref": "#"}}, "required": []}
+'''
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a module of the user's, as the current one."""
+    (tmp_path / "usermod.py").write_text(MODULE, "utf-8")
+    (tmp_path / "badmod.py").write_text("1 / 0", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    yield tmp_path
+    sys.modules.pop("usermod", None)
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    code = main(argv)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def process(*argv: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    given = {"input": "", "timeout": 60, "cwd": ROOT, **options}
+    command = [sys.executable, "-m", "aeye", *argv]
+    return subprocess.run(command, capture_output=True, text=True, **given)
+
+
+def test_demo(capsys: Any) -> None:
+    """The demonstration shows the whole main job, in lines that fit a page."""
+    code, out, err = run(capsys, "demo", "--no-delay")
+
+    assert (code, err) == (0, "")
+    assert [line[3:] for line in out.splitlines() if line[1:3] == ". "] == [
+        "A template is filled",
+        "Text streams as it arrives",
+        "Tools run at the same time",
+        "The answer is checked against your type",
+        "Your code gets a value, not text",
+    ]
+    for said in (
+        "no model is asked",
+        "{{#each who}}",
+        "Plan 3 days in Lisbon.",
+        "weather(city='Lisbon') starts",
+        "> - days: ",
+        "packing=['sun cream', 'walking shoes'],",
+        "4 requests, ",
+    ):
+        assert said in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\n\n\n" not in out
+
+
+def test_demo_runs_both_tools_at_once(capsys: Any) -> None:
+    """Both calls have started before either has ended."""
+    _, out, _ = run(capsys, "demo", "--no-delay")
+    told = [line for line in out.splitlines() if " s  " in line]
+
+    assert [line.endswith("starts") for line in told] == [True, True, False, False]
+
+
+def test_demo_with_a_model_named(capsys: Any) -> None:
+    """With --model the same is run against that one, rehearsals included."""
+    code, out, _ = run(capsys, "demo", "--no-delay", "--model", "rehearsal:google")
+
+    assert code == 0
+    assert "with a real model" in out
+    assert "> " not in out
+    assert "Trip(" in out
+
+
+def test_ask_for_text(here: Path, capsys: Any) -> None:
+    """A text is answered on standard output."""
+    assert run(capsys, "ask", "Hi.", "-m", "rehearsal") == (
+        0,
+        'This is a rehearsal: no model was asked.\nThe last message is: "Hi."\n',
+        "",
+    )
+
+
+def test_ask_with_the_model_of_the_environment(
+    here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without -m the environment names the model."""
+    monkeypatch.setenv("AEYE_MODEL", "rehearsal")
+
+    assert run(capsys, "ask", "Hi.")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["usermod:Person", "usermod:Box.Inner"])
+def test_ask_for_a_type(here: Path, capsys: Any, name: str) -> None:
+    """A typed answer is printed as JSON."""
+    code, out, _ = run(capsys, "ask", "Who?", "-m", "rehearsal", "--schema", name)
+
+    assert (code, sorted(json.loads(out))) == (0, ["age", "name"])
+
+
+def test_ask_for_a_schema_in_a_file(here: Path, capsys: Any) -> None:
+    """A schema may be a JSON file; a root that is no object is unwrapped again."""
+    (here / "n.json").write_text('{"type": "integer", "const": 7}', "utf-8")
+
+    found = run(capsys, "ask", "?", "-m", "rehearsal:openai", "--schema", "n.json")
+
+    assert found == (0, "7\n", "")
+
+
+def test_ask_as_json(here: Path, capsys: Any) -> None:
+    """--json prints one line with the output and the usage."""
+    code, out, _ = run(capsys, "ask", "Hi.", "-m", "rehearsal", "--json")
+
+    assert (code, out.count("\n")) == (0, 1)
+    assert sorted(json.loads(out)) == ["output", "usage"]
+    assert json.loads(out)["output"].startswith("This is a rehearsal")
+
+
+def test_ask_streaming(here: Path, capsys: Any) -> None:
+    """Text goes to standard output as it comes, what else happens to the other."""
+    argv = ["ask", "Hi.", "-m", "rehearsal", "--stream", "--tool", "usermod:shout"]
+
+    code, out, err = run(capsys, *argv)
+
+    assert code == 0
+    assert out.endswith('shout returned: "EXAMPLE TEXT"\n')
+    assert err == "aeye: shout {'text': 'example text'}\n"
+
+
+def test_ask_streaming_events(here: Path, capsys: Any) -> None:
+    """--stream with --json prints every event as a line."""
+    code, out, _ = run(capsys, "ask", "Hi.", "-m", "rehearsal", "--stream", "--json")
+
+    types = [json.loads(line)["type"] for line in out.splitlines()]
+    assert (code, types[0], types[-1]) == (0, "request", "complete")
+
+
+def test_ask_with_a_plain_function(here: Path, capsys: Any) -> None:
+    """A function without a decorator becomes a tool."""
+    code, out, _ = run(
+        capsys, "ask", "Sum?", "-m", "rehearsal", "--tool", "usermod:add"
+    )
+
+    assert code == 0
+    assert "add returned: " in out
+
+
+def test_ask_reads_what_is_piped(here: Path) -> None:
+    """Standard input is added to the text, or is the text."""
+    both = process("ask", "Sum up:", "-m", "rehearsal", input="one\ntwo\n")
+    alone = process("ask", "-m", "rehearsal", input="one\n")
+
+    assert both.stdout.endswith('The last message is: "Sum up: one two"\n')
+    assert alone.stdout.endswith('The last message is: "one"\n')
+
+
+def test_ask_dry_run(here: Path, capsys: Any) -> None:
+    """--dry-run prints what would be asked and asks nobody."""
+    argv = ["ask", "Hi.", "-m", "rehearsal:openai", "--tool", "usermod:add"]
+
+    code, out, _ = run(capsys, *argv, "--schema", "usermod:Person", "--dry-run")
+
+    found = json.loads(out)
+    assert code == 0
+    assert found["messages"] == [{"role": "user", "content": "Hi."}]
+    assert [tool["name"] for tool in found["tools"]] == ["add"]
+    assert found["tools"][0]["descriptor"] == "openai-strict"
+    assert found["tools"][0]["parameters"]["additionalProperties"] is False
+    assert found["response_format"]["descriptor"] == "openai-strict"
+    assert sorted(found["response_format"]["schema"]["properties"]) == ["age", "name"]
+
+
+def test_ask_dry_run_of_text(here: Path, capsys: Any) -> None:
+    """Without tools and schema there is nothing but the messages."""
+    _, out, _ = run(capsys, "ask", "Hi.", "-m", "rehearsal", "--dry-run")
+
+    assert json.loads(out) == {
+        "messages": [{"role": "user", "content": "Hi."}],
+        "tools": [],
+    }
+
+
+def test_ask_with_files(here: Path, capsys: Any) -> None:
+    """Pictures and sounds go as such, text as text, the rest as documents."""
+    (here / "a.png").write_bytes(b"\x89PNG")
+    (here / "a.wav").write_bytes(b"RIFF")
+    (here / "a.pdf").write_bytes(b"%PDF\xff")
+    (here / "a.bin7").write_bytes(b"\xff")
+    (here / "a.txt").write_text("Dear Ada", "utf-8")
+    names = ["a.png", "a.wav", "a.pdf", "a.bin7", "a.txt"]
+    argv = [word for name in names for word in ("--file", name)]
+
+    code, out, _ = run(capsys, "ask", "Look", "-m", "rehearsal", "--dry-run", *argv)
+
+    assert code == 0
+    parts = json.loads(out)["messages"][0]["content"]
+    assert [part["type"] for part in parts] == [
+        *("text", "image", "audio", "file", "file", "text")
+    ]
+    assert parts[-1]["data"] == "a.txt:\n\nDear Ada"
+
+
+def test_schema(here: Path, capsys: Any) -> None:
+    """A schema is printed as it goes on the wire; what it cannot say is named."""
+    code, out, err = run(capsys, "schema", "usermod:Person", "--for", "openai")
+    wrapped = run(capsys, "schema", "usermod:NUMBER", "--for", "google", "--non-strict")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["required"] == ["name", "age"]
+    assert list(json.loads(wrapped[1])["properties"]) == ["value"]
+
+
+def test_schema_that_cannot_go_strict(here: Path, capsys: Any) -> None:
+    """Every reason is told with its place; with --strict that is a failure."""
+    argv = ["schema", "usermod:RECURSIVE", "--for", "anthropic"]
+
+    plain, strict = run(capsys, *argv), run(capsys, *argv, "--strict")
+
+    assert (plain[0], strict[0], strict[1]) == (0, 1, "")
+    assert "(at $" in strict[2]
+    assert plain[2] == strict[2] + "aeye: so this is anthropic-non-strict\n"
+    assert json.loads(plain[1])["type"] == "object"
+
+
+def test_models(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vendors are listed with their key variables, which are never shown."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+
+    code, out, _ = run(capsys, "models")
+
+    assert code == 0
+    assert "key: OPENAI_API_KEY (set)\n" in out
+    assert "sk-secret" not in out
+    assert "rehearsal" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["ask", "Hi."], "no model: give one"),
+        (["ask"], "nothing to ask"),
+        (["ask", "Hi.", "-m", "martian:x"], "there is no vendor 'martian'"),
+        (["ask", "Hi.", "-m", "openai:x"], "OPENAI_API_KEY"),
+        (["ask", "Hi.", "--schema", "nothing"], "no such file"),
+        (["ask", "Hi.", "--schema", "usermod:"], "no such file"),
+        (["ask", "Hi.", "--schema", "usermod:Nobody"], "Nobody"),
+        (["ask", "Hi.", "--schema", "nomodule:X"], "nomodule"),
+        (["ask", "Hi.", "--schema", "badmod:X"], "division by zero"),
+        (["ask", "Hi.", "--schema", "bad.json"], "bad.json is not JSON"),
+        (["ask", "Hi.", "-m", "rehearsal", "--file", "gone.png"], "no file gone.png"),
+        (["schema", "nothing", "--for", "openai"], "no such file"),
+    ],
+)
+def test_usage_errors(here: Path, capsys: Any, argv: Any, said: str) -> None:
+    """What was said wrongly is one line on standard error, and exit code 2."""
+    (here / "bad.json").write_text("{", "utf-8")
+
+    code, out, err = run(capsys, *argv)
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("aeye: ")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["ask", "?", "-m", "rehearsal", "--schema", "usermod:HARD"], "examples"),
+        (["ask", "?", "-m", "rehearsal", "--tool", "usermod:broken"], "example text"),
+        (["ask", "?", "-m", "rehearsal", "--tool", "usermod:wait"], "without a result"),
+        (["ask", "?", "-m", "rehearsal", "--tool", "usermod:NUMBER"], "TypeError: "),
+        (["schema", "usermod:Odd", "--for", "xai"], "Odd"),
+    ],
+)
+def test_runs_that_fail(here: Path, capsys: Any, argv: Any, said: str) -> None:
+    """What went wrong is one line on standard error, and exit code 1."""
+    code, out, err = run(capsys, *argv)
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("aeye: ")
+    assert said in err
+
+
+def test_debug_shows_the_traceback(here: Path, capsys: Any) -> None:
+    """--debug is the way to see where an error came from."""
+    code, _, err = run(capsys, "ask", "--debug")
+
+    assert code == 2
+    assert err.startswith("Traceback")
+
+
+def test_arguments_that_argparse_refuses(capsys: Any) -> None:
+    """Usage errors, help and no command at all have their exit codes."""
+    codes = [main(argv) for argv in (["nonsense"], [], ["--help"], ["demo", "-h"])]
+    out, err = capsys.readouterr()
+
+    assert codes == [2, 2, 0, 0]
+    assert "invalid choice" in err
+    assert "usage: aeye" in out
+
+
+def test_interrupting(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends it quietly with the shell's code for it."""
+
+    class Keyboard:
+        def isatty(self) -> bool:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", Keyboard())
+
+    assert run(capsys, "ask", "Hi.") == (130, "", "")
+
+
+def test_interrupting_a_process() -> None:
+    """A signal in the middle of the demonstration shows no traceback."""
+    command = [sys.executable, "-m", "aeye", "demo"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdout is not None
+        while "Text streams" not in started.stdout.readline():
+            continue
+        started.send_signal(signal.SIGINT)
+        _, err = started.communicate(timeout=30)
+
+    assert (started.returncode, err) == (130, "")
+
+
+def test_a_reader_that_leaves() -> None:
+    """A broken pipe is no error to talk about."""
+    command = [sys.executable, "-m", "aeye", "demo", "--no-delay"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdout is not None and started.stderr is not None
+        started.stdout.readline()
+        started.stdout.close()
+        err = started.stderr.read()
+        started.wait(30)
+
+    assert (started.returncode, err) == (1, "")
+
+
+def test_as_a_module() -> None:
+    """``python -m aeye`` is the same command."""
+    done = process("models")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("openai:")
