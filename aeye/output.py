@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Iterator, Literal, Optional, Tuple, Union
 
@@ -17,6 +18,9 @@ __all__ = ["Accepted", "Check", "Rejected", "find_json", "truncate"]
 
 # Starts of a JSON value that are tried in a text with none that fits: a bound on work.
 _MAX_STARTS = 64
+_MAX_UNCLOSED = 4
+# A whole string, or to the end of the text; or a bracket.
+_MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,7 @@ def _candidates(text: str, openers: str) -> Iterator[str]:
     for fenced in parts[1::2][:_MAX_STARTS]:
         _, newline, body = fenced.partition("\n")
         yield body if newline else fenced
-    pos = 0
+    pos = unclosed = 0
     for _ in range(_MAX_STARTS):
         starts = [at for at in (text.find(c, pos) for c in openers) if at >= 0]
         if not starts:
@@ -148,26 +152,22 @@ def _candidates(text: str, openers: str) -> Iterator[str]:
         end = _balanced(text, start)
         if end is not None:
             yield text[start:end]
+        else:  # each such search reads the whole text
+            unclosed += 1
+            if unclosed == _MAX_UNCLOSED:
+                return
         pos = start + 1
 
 
 def _balanced(text: str, start: int) -> Optional[int]:
     """Return where the bracket at *start* is closed, strings being passed over."""
-    depth, quoted, pos = 0, False, start
-    while pos < len(text):
-        char = text[pos]
-        if quoted:
-            if char == "\\":
-                pos += 1
-            elif char == '"':
-                quoted = False
-        elif char == '"':
-            quoted = True
-        elif char in "{[":
+    depth = 0
+    for found in _MARKS.finditer(text, start):
+        mark = found.group()
+        if mark in "{[":
             depth += 1
-        elif char in "}]":
+        elif mark in "}]":
             depth -= 1
             if depth == 0:
-                return pos + 1
-        pos += 1
+                return found.end()
     return None

@@ -49,11 +49,11 @@ def test_what_is_no_json(text: str) -> None:
         find_json(text)
 
 
-@pytest.mark.parametrize("text", ["{" * 100_000, "[" * 100_000, '{"a":' * 50_000])
-def test_hostile_text_costs_little(text: str) -> None:
+@pytest.mark.parametrize("unit", ["{", "[", '{"a":', '{"', "[\\"])
+def test_hostile_text_costs_little(unit: str) -> None:
     """Brackets without end are given up after a bounded number of tries."""
     with pytest.raises(ValueError):
-        find_json(text)
+        find_json(unit * 100_000)
 
 
 def test_truncate() -> None:
