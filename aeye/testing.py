@@ -33,9 +33,12 @@ from typing import (
 from .callback import Bound, bind
 from .context import Context
 from .message import ToolCall
+from .provider import WIRES, ApiKey, Provider
 from .response import Chunk, FinishReason, Response, join, split
 from .testing_server import LocalServer
+from .transport import Retry
 from .usage import Usage
+from .vendor import get_vendor
 
 if TYPE_CHECKING:
     from .request import Request
@@ -237,6 +240,31 @@ class ReplayTransport:
             self._replies.append(reply)
         return reply
 
+    def context(
+        self, model: str, *, format: str | None = None, **fields: Any
+    ) -> Context:
+        """Return a Context that asks *model* (``"vendor:model"``) through this.
+
+        It is what ``connect`` would give, with a key that is none and no repeated
+        requests. *fields* are the Context's.
+        """
+        name, _, model = model.partition(":")
+        vendor = get_vendor(name)
+        if vendor is None or not model:
+            raise ValueError(f"model is 'vendor:model', not {name!r} and {model!r}")
+        provider = Provider(
+            vendor,
+            WIRES[format or vendor.formats[0]],
+            ApiKey("no-key", ()),
+            vendor.base_url,
+            model=model,
+            transport=self,
+            retry=Retry(0),
+        )
+        for name in ("prepare", "execute", "stream"):
+            fields.setdefault(name, getattr(provider, name))
+        return Context(**fields)
+
     def close(self) -> None:
         """Do nothing: there are no connections."""
 
@@ -276,7 +304,7 @@ def calls(
     >>> calls(("add", {"a": 1})).tool_calls[0].arguments
     '{"a": 1}'
     >>> calls(("add", '{"a": ', "c9")).tool_calls[0]
-    ToolCall(id='c9', name='add', arguments='{"a": ', descriptor=None)
+    ToolCall(id='c9', name='add', arguments='{"a": ')
     """
     made = []
     for name, arguments, *given in pairs:

@@ -7,6 +7,8 @@ import threading
 import pytest
 
 from aeye.context import Context
+from aeye.errors import ServerError
+from aeye.prompt import Prompt
 from aeye.response import Chunk, Response, join
 from aeye.testing import Recorded, ReplayTransport, ScriptedModel, Sent, calls, pieces
 from aeye.usage import Usage
@@ -231,3 +233,33 @@ def test_bad_recordings_are_refused_at_the_door() -> None:
         ReplayTransport()
     with pytest.raises(TypeError, match="an answer is bytes"):
         ReplayTransport("text")
+
+
+def test_a_vendor_can_be_played_back() -> None:
+    """A recorded body of a vendor's goes through the vendor's own codec."""
+    body = (
+        b'{"choices": [{"message": {"role": "assistant", "content": "Hello."},'
+        b' "finish_reason": "stop"}]}'
+    )
+    transport = ReplayTransport(body, Recorded(b"{}", status=500))
+    ctx = transport.context("openai:gpt-5-mini", max_output_tokens=5)
+    prompt = Prompt("greet", "Be brief.", user_turn="Hello?")
+
+    answer = prompt({}, ctx)
+    with pytest.raises(ServerError):
+        prompt({}, ctx)
+
+    assert answer == "Hello."
+    assert transport.sent[0].url == "https://api.openai.com/v1/chat/completions"
+    assert transport.sent[0].json["messages"][-1] == {
+        "role": "user",
+        "content": "Hello?",
+    }
+    assert (len(transport.sent), transport.unclosed) == (2, 0)
+
+
+@pytest.mark.parametrize("model", ["gpt-5-mini", "martian:m", "openai:"])
+def test_a_vendor_has_to_be_named(model: str) -> None:
+    """A model is given with its vendor."""
+    with pytest.raises(ValueError, match="model is 'vendor:model'"):
+        ReplayTransport(b"").context(model)
