@@ -244,12 +244,16 @@ class _Emitter:
             and (not self._d.strict or keyword in ("title", "description", "default"))
         }
         default = node.notes.get("default")
-        if "default" in self._d.omitted_keywords and default is not None:
+        if "default" in self._d.omitted_keywords and self._is_worth_saying(node):
             said = [*said, f"Default: {json.dumps(default, ensure_ascii=False)}."]
         if said:
             described = notes.get("description")
             notes["description"] = " ".join([described, *said] if described else said)
         return notes
+
+    def _is_worth_saying(self, node: Node) -> bool:
+        default = node.notes.get("default")
+        return default is not None and self._matcher.fits(node, default, {})
 
     # Any JSON value
 
@@ -418,9 +422,10 @@ class _Emitter:
                 return body
             names = dict.fromkeys(json_type(value) for value in values)
             return {"anyOf": [{"type": name} for name in names]}
-        if "const" in d.omitted_keywords and node.type == "boolean":
-            self._lose(node, "enum", "an enum of booleans")
-            return body  # where there is no const, enums are of texts and numbers
+        if "const" in d.omitted_keywords and any(isinstance(v, bool) for v in values):
+            # Where there is no const, enums are of texts and numbers only.
+            self._lose(node, "enum", "an enum with booleans")
+            return body or self._any_body()
         if node.const and "const" not in d.omitted_keywords:
             return {**body, "const": values[0], **checks}
         if node.type is None and d.strict and d.allow_any_of:

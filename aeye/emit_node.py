@@ -17,6 +17,7 @@ here too, so that every part of the layer breaks a cycle at the same place.
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import dataclass, field
 from typing import (
     Any,
@@ -43,6 +44,7 @@ from .emit_merge import (
     split_schema,
 )
 from .schema import Schema
+from .schema_pattern import runnable
 
 __all__ = [
     "AllOf",
@@ -80,7 +82,7 @@ _MAX_SMALL = 200
 # What a dialect without ``$defs`` is sent at most.
 MAX_INLINE_NODES = 5000
 # Derived results kept per schema: nine dialects, a few results each.
-_MAX_REMEMBERED = 64
+_MAX_REMEMBERED = 256
 
 _T = TypeVar("_T")
 
@@ -756,14 +758,10 @@ class _Builder:
                 self._flaw(place.below("properties", name), "lost", "is never there")
                 continue
             properties.append(Property(name, node, name in required))
-        if other is not False:
-            properties += [
-                Property(
-                    name, tail or Anything(f"{place.path}.properties.{name}"), True
-                )
-                for name in dict.fromkeys(required)
-                if name not in declared
-            ]
+        for name in dict.fromkeys(required):
+            held = self._undeclared(name, patterns, beside, place)
+            if name not in declared and not isinstance(held, Never):
+                properties.append(Property(name, held, True))
         checks = _checks(flat, "object")
         is_map = not ("properties" in flat and other is None) and other is not False
         if not properties and (patterns or is_map):
@@ -807,6 +805,25 @@ class _Builder:
             patterns=patterns,
             beside=beside,
         )
+
+    def _undeclared(
+        self,
+        name: str,
+        patterns: tuple[tuple[str, Node], ...],
+        beside: Node | None,
+        place: _Place,
+    ) -> Node:
+        """Say what a key holds that is required, but no property."""
+        matching = []
+        for pattern, node in patterns:
+            known = runnable(pattern)
+            if known is not None and re.search(known, name):
+                matching.append(node)
+        if len(matching) == 1:
+            return matching[0]
+        if matching or beside is None:
+            return Anything(f"{place.path}.properties.{name}")
+        return beside
 
     def _tail(
         self,

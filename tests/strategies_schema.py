@@ -48,7 +48,7 @@ def schemas(draw: Any) -> dict[str, Any]:
 
 
 def _nodes(refs: list[str], depth: int) -> Any:
-    plain = [_texts(), _numbers(), _literals(), st.sampled_from(_SMALL)]
+    plain = [_texts(), _numbers(), _literals(), _small()]
     if refs:
         plain += [_references(refs)] * 2
     if depth == 0:
@@ -73,15 +73,23 @@ _SMALL = (
     {"type": "string"},
     {"type": "integer"},
     {"type": "null"},
-    {},
-    {"description": "Anything."},
     {"type": ["string", "integer"]},
     {"type": ["string", "array", "null"], "items": {"type": "integer"}},
-    {"type": "object"},
-    {"type": "object", "additionalProperties": True},
     {"type": "object", "properties": {}},
     {"type": "object", "properties": {}, "additionalProperties": False},
 )
+_ANY = (
+    {},
+    {"description": "Anything."},
+    {"type": "object"},
+    {"type": "object", "additionalProperties": True},
+    {"not": {"type": "null"}},
+)
+
+
+@st.composite
+def _small(draw: Any) -> dict[str, Any]:
+    return draw(st.sampled_from(_ANY if draw(st.integers(0, 24)) == 0 else _SMALL))
 
 
 @st.composite
@@ -147,6 +155,8 @@ def _literals(draw: Any) -> dict[str, Any]:
             "type": "string",
             "enum": draw(st.lists(names, min_size=1, unique=True)),
         }
+    if draw(st.booleans()):
+        pool = st.sampled_from(("red", "RED", 1, 2, None))
     node = {"enum": draw(st.lists(pool, min_size=1, max_size=4, unique_by=json.dumps))}
     return draw(_noted(node))
 
@@ -167,9 +177,9 @@ def _objects(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
         properties[name] = node
     node = {"type": "object", "properties": properties}
     node["required"] = [name for name in names if draw(st.booleans())]
-    if draw(st.integers(0, 8)) == 0:
+    if draw(st.integers(0, 19)) == 0:
         node["required"].append("extra")
-    tail = draw(st.sampled_from((None, None, None, False, False, True, "typed", "by")))
+    tail = draw(st.sampled_from((*[None] * 7, *[False] * 7, True, "typed", "by")))
     if tail == "typed":
         node["additionalProperties"] = draw(_nodes(refs, 0))
     elif tail == "by":
@@ -223,7 +233,7 @@ def _arrays(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
         node.update(minItems=low, maxItems=low + draw(st.integers(0, 2)))
     if draw(st.integers(0, 5)) == 0:
         node["uniqueItems"] = True
-    if draw(st.integers(0, 9)) == 0:
+    if draw(st.integers(0, 29)) == 0:
         del node["items"]
     return draw(_noted(node))
 
@@ -232,7 +242,9 @@ def _arrays(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
 def _tuples(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
     items = draw(st.lists(_nodes(refs, depth), min_size=1, max_size=3))
     node: dict[str, Any] = {"type": "array", "prefixItems": items}
-    how = draw(st.sampled_from(("fixed", "fixed", "closed", "rest", "open", "short")))
+    how = draw(
+        st.sampled_from(("fixed", "fixed", "closed", "closed", "rest", "short", "open"))
+    )
     if how == "fixed":
         node.update(minItems=len(items), maxItems=len(items))
     elif how == "closed":
