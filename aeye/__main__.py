@@ -104,7 +104,28 @@ def _parser() -> argparse.ArgumentParser:
         "--no-delay", action="store_true", help="do not wait for the eye to follow"
     )
 
-    ask = commands.add_parser("ask", parents=[common], help="ask a model")
+    _add_ask(commands.add_parser("ask", parents=[common], help="ask a model"))
+
+    schema = commands.add_parser(
+        "schema", parents=[common], help="print a schema as a vendor is sent it"
+    )
+    schema.set_defaults(command=_schema)
+    schema.add_argument("source", metavar="FILE|module:Type")
+    schema.add_argument("--for", dest="family", choices=_FAMILIES, required=True)
+    strict = schema.add_mutually_exclusive_group()
+    strict.add_argument(
+        "--strict", action="store_true", help="fail if it cannot go strict"
+    )
+    strict.add_argument("--non-strict", action="store_true")
+
+    models = commands.add_parser(
+        "models", parents=[common], help="list vendors, keys and what models can do"
+    )
+    models.set_defaults(command=_models)
+    return parser
+
+
+def _add_ask(ask: argparse.ArgumentParser) -> None:
     ask.set_defaults(command=_ask)
     ask.add_argument("text", nargs="?", help="what to ask; what is piped in is added")
     ask.add_argument("-m", "--model", help="as openai:gpt-5-mini; else AEYE_MODEL")
@@ -132,24 +153,6 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument(
         "--dry-run", action="store_true", help="print what would be asked, as JSON"
     )
-
-    schema = commands.add_parser(
-        "schema", parents=[common], help="print a schema as a vendor is sent it"
-    )
-    schema.set_defaults(command=_schema)
-    schema.add_argument("source", metavar="FILE|module:Type")
-    schema.add_argument("--for", dest="family", choices=_FAMILIES, required=True)
-    strict = schema.add_mutually_exclusive_group()
-    strict.add_argument(
-        "--strict", action="store_true", help="fail if it cannot go strict"
-    )
-    strict.add_argument("--non-strict", action="store_true")
-
-    models = commands.add_parser(
-        "models", parents=[common], help="list vendors, keys and what models can do"
-    )
-    models.set_defaults(command=_models)
-    return parser
 
 
 def _demo(options: argparse.Namespace) -> int:
