@@ -377,7 +377,8 @@ def _fit(request: Request, facts: ModelFacts, wire: Wire) -> Request:
     if facts.refuses_thinking and _thinks(request, facts):
         refused |= facts.refuses_thinking
     for name in sorted(refused):
-        if getattr(request, name, None) not in (None, (), False):
+        value = getattr(request, name, None)
+        if value is not None and value is not False and value != ():
             raise CapabilityError(f"{request.model} takes no {name} here")
     request = _fit_reason(request, facts)
     if request.tools:

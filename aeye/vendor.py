@@ -85,7 +85,7 @@ _OPENAI_MODELS = (
     ModelRule(r"gpt-4o|gpt-4-turbo", {"context_window": 128_000, "reasoning": None}),
     ModelRule(r"gpt-4\.1", {"reasoning": None}),
     ModelRule(
-        r"gpt-3\.5|gpt-4(-|$)(?!turbo)",
+        r"gpt-3\.5|gpt-4(-|$)",
         {
             "strict_tools": False,
             "strict_output": False,

@@ -41,7 +41,7 @@ def events(*pieces: bytes, limit: int = 10_000) -> list[ServerEvent]:
     ],
 )
 def test_data(body: bytes, found: list[str]) -> None:
-    """Lines end with LF, CR or CRLF and nothing else; the rules of the standard hold."""
+    """Lines end with LF, CR or CRLF and nothing else, as the standard says."""
     assert [event.data for event in events(body)] == found
     assert [e.data for e in events(*(body[i : i + 1] for i in range(len(body))))] == (
         found

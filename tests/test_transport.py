@@ -274,7 +274,7 @@ def test_cut_answer(serve: Any) -> None:
     server = serve([cut, None])
     ctx = model(server)
 
-    with pytest.raises(TransportError, match="after \\d+ bytes of the answer"):
+    with pytest.raises(TransportError, match="bytes of the answer"):
         ctx.execute(REQUEST, ctx)
 
 

@@ -1,0 +1,211 @@
+"""``connect``: names, keys, addresses, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterator
+
+import pytest
+import requests
+
+from aeye.connection import connect, default_context
+from aeye.context import Context
+from aeye.errors import NoModelError
+from aeye.provider import Provider
+from aeye.vendor import VENDORS
+
+
+@pytest.fixture
+def environ() -> Iterator[Any]:
+    """Sets variables, and takes them back."""
+    before = dict(os.environ)
+    yield os.environ
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def provider(ctx: Context) -> Provider:
+    found: Any = ctx.execute.__self__  # type: ignore[union-attr]
+    assert ctx.stream.__self__ is found and ctx.prepare.__self__ is found
+    return found
+
+
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
+def test_every_vendor(vendor: Any) -> None:
+    """Each vendor's example connects with a key."""
+    found = provider(connect(f"{vendor.name}:{vendor.example}", api_key="k"))
+
+    assert (found.vendor, found.model) == (vendor, vendor.example)
+    assert found.base_url == vendor.base_url
+    assert found.wire.name == "chat"
+
+
+def test_colons_in_a_model() -> None:
+    """Only the first colon parts vendor and model."""
+    assert provider(connect("ollama:llama3:8b")).model == "llama3:8b"
+
+
+@pytest.mark.parametrize("vendor", [v for v in VENDORS if not v.keyless])
+def test_missing_key(vendor: Any) -> None:
+    """A missing key is an error at once, which names the variable."""
+    with pytest.raises(ValueError, match=vendor.key_names[0]):
+        connect(f"{vendor.name}:m")
+
+
+def test_key_from_the_environment(environ: Any) -> None:
+    """The vendor's variable holds the key; blanks around it are dropped."""
+    environ["GROQ_API_KEY"] = " k\n"
+
+    assert provider(connect("groq:m")).key.get() == "k"
+
+
+def test_headers_instead_of_a_key() -> None:
+    """Whoever brings headers may have a key of another kind in them."""
+    assert provider(connect("openai:m", headers={"api-key": "k"})).key.get() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("openia:gpt-5", "did you mean 'openai:gpt-5'"),
+        ("OpenAI:gpt-5", "did you mean 'openai:gpt-5'"),
+        ("zzz:m", "there is no vendor 'zzz'"),
+        ("gpt-5-mini", "'openai:gpt-5-mini'"),
+        ("openai:", "names no model"),
+        ("openai", "names no model: say 'openai:gpt-5-mini'"),
+    ],
+)
+def test_wrong_names(name: str, message: str) -> None:
+    """A wrong name is an error that says what to write."""
+    with pytest.raises(ValueError, match=message):
+        connect(name, api_key="k")
+
+
+def test_no_name() -> None:
+    """Without a name the error says both ways out."""
+    with pytest.raises(NoModelError, match="AEYE_MODEL"):
+        connect()
+    assert default_context() is None
+
+
+def test_name_from_the_environment(environ: Any) -> None:
+    """AEYE_MODEL names the model; its Context is made once."""
+    environ["AEYE_MODEL"] = "ollama:a"
+    first = default_context()
+    environ["AEYE_MODEL"] = "ollama:b"
+    other = default_context()
+    environ["AEYE_MODEL"] = "ollama:a"
+
+    assert first is default_context()
+    assert other is not first
+    assert provider(connect()).model == "a"
+    for i in range(20):
+        environ["AEYE_MODEL"] = f"ollama:m{i}"
+        default_context()
+    environ["AEYE_MODEL"] = "ollama:a"
+    assert default_context() is not first
+
+
+def test_address(environ: Any) -> None:
+    """An address is given, in the environment, or the vendor's own, in this order."""
+    environ["OPENAI_BASE_URL"] = "http://env/v1"
+
+    assert provider(connect("openai:m", api_key="k")).base_url == "http://env/v1"
+    found = connect("openai:m", api_key="k", base_url="http://given/v1/?v=1")
+    assert provider(found).base_url == "http://given/v1/?v=1"
+
+
+@pytest.mark.parametrize(
+    "url", ["api.openai.com", "ftp://x", "http://", "https://me:pw@x/v1"]
+)
+def test_wrong_addresses(url: str) -> None:
+    """An address is http(s) and holds no password, which the error does not show."""
+    with pytest.raises(ValueError, match="base_url") as caught:
+        connect("openai:m", api_key="k", base_url=url)
+
+    assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"format": "responses"}, ValueError, "format is one of"),
+        ({"timeout": 0}, ValueError, "timeout"),
+        ({"timeout": (1, 2, 3)}, ValueError, "timeout"),
+        ({"timeout": "10"}, ValueError, "timeout"),
+        ({"max_retries": -1}, ValueError, "max_retries"),
+        ({"max_retries": True}, ValueError, "max_retries"),
+        ({"api_key": " "}, ValueError, "api_key"),
+        ({"api_key": "schlüssel"}, ValueError, "api_key"),
+        ({"headers": {"X": 1}}, TypeError, "headers"),
+        ({"facts": {"strict": True}}, TypeError, "facts has no 'strict'"),
+        ({"signall": None}, TypeError, "did you mean 'signal'"),
+    ],
+)
+def test_wrong_options(options: Any, kind: Any, message: str) -> None:
+    """A wrong option is an error at the door with its name; no key is shown."""
+    with pytest.raises(kind, match=message) as caught:
+        connect("openai:m", **{"api_key": "sk-secret", **options})
+
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_name_that_is_no_text() -> None:
+    """The model is named by a text."""
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="model is a text"):
+        connect(wrong)
+
+
+def test_options() -> None:
+    """Options reach the provider, everything else the Context."""
+    session = requests.Session()
+    ctx = connect(
+        "openai:m",
+        api_key="k",
+        format="chat",
+        timeout=5,
+        max_retries=7,
+        session=session,
+        facts={"tools": False, "tool_choices": ["auto"], "efforts": ["low"]},
+        user="ada",
+        context_window=99,
+    )
+    found = provider(ctx)
+
+    assert (ctx.user, ctx.context_window) == ("ada", 99)
+    assert found.transport.timeout == (5, 5)  # type: ignore[attr-defined]
+    assert found.retry.max_retries == 7
+    facts = found.facts_of("m")
+    assert (facts.tools, facts.tool_choices) == (False, frozenset({"auto"}))
+    assert facts.efforts == ("low",)
+
+
+def test_known_window() -> None:
+    """The Context learns the model's window where it is known."""
+    assert connect("openai:gpt-4o", api_key="k").context_window == 128_000
+    assert connect("openai:m", api_key="k").context_window is None
+
+
+def test_close() -> None:
+    """A Context that was never used can be closed, and used as a ``with``."""
+    with connect("ollama:m") as ctx:
+        ctx.close()
+
+
+def test_rehearsal() -> None:
+    """The offline model needs no key."""
+    assert connect("rehearsal", seed=1).execute is not None
+    assert connect("rehearsal:openai").execute is not None
+
+
+def test_no_key_in_a_repr() -> None:
+    """Neither the Context nor the provider shows a key or a header."""
+    ctx = connect("openai:m", api_key="sk-secret", headers={"X-Key": "sk-secret"})
+
+    shown = (
+        repr(ctx) + repr(provider(ctx)) + repr(provider(ctx).key) + repr(ctx.execute)
+    )
+
+    assert "sk-secret" not in shown
+    assert "openai:m" in shown

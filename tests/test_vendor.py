@@ -1,0 +1,78 @@
+"""The records: well formed, and right about the models we have facts of."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from aeye.descriptor import has_descriptor_family
+from aeye.provider import WIRES
+from aeye.request import Request
+from aeye.vendor import OPENAI, OPENROUTER, VENDORS, Vendor, find_facts, get_vendor
+from aeye.wire import ModelFacts
+
+ROWS = {field.name for field in dataclasses.fields(ModelFacts)}
+FIELDS = {field.name for field in dataclasses.fields(Request)}
+
+
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
+def test_record(vendor: Vendor) -> None:
+    """A record names real rows, patterns, formats, dialects and addresses."""
+    facts = [vendor.facts, *(find_facts(vendor, m) for m in (vendor.example, "x"))]
+
+    assert re.fullmatch("[a-z]+", vendor.name)
+    assert urlsplit(vendor.base_url).scheme in ("http", "https")
+    assert vendor.keyless or vendor.key_names
+    assert set(vendor.formats) <= set(WIRES)
+    for rule in vendor.models:
+        re.compile(rule.pattern)
+        assert set(rule.facts) <= ROWS
+    for found in facts:
+        assert found.family is None or has_descriptor_family(found.family)
+        assert (found.refuses | found.refuses_thinking) <= FIELDS
+        assert found.family is not None or not found.strict_tools
+        assert hash(found) == hash(dataclasses.replace(found))
+
+
+def test_names_are_unique() -> None:
+    """Each vendor has a name of its own, by which it is found."""
+    assert len({vendor.name for vendor in VENDORS}) == len(VENDORS)
+    assert all(get_vendor(vendor.name) is vendor for vendor in VENDORS)
+    assert get_vendor("nobody") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        ("gpt-4o-mini", {"thinks": False, "reasoning": None, "strict_output": True}),
+        ("gpt-4.1", {"thinks": False, "system_role": "system"}),
+        ("gpt-4", {"structured_output": False, "strict_tools": False}),
+        ("gpt-4-turbo", {"structured_output": False, "context_window": 128_000}),
+        ("gpt-3.5-turbo", {"structured_output": False}),
+        ("gpt-5", {"thinks": True, "system_role": "developer"}),
+        ("gpt-5-mini", {"thinks": True, "tools_need_no_reasoning": False}),
+        ("gpt-5-chat-latest", {"thinks": False}),
+        ("gpt-5.2", {"thinks": False}),
+        ("gpt-5.5", {"thinks": True, "tools_need_no_reasoning": True}),
+        ("gpt-5.6-sol", {"thinks": True, "cache_mark": "prompt_cache_breakpoint"}),
+        ("gpt-5.2-pro", {"thinks": True}),
+        ("o3", {"thinks": True, "refuses": frozenset({"stop"})}),
+        ("o1-mini", {"tools": False}),
+        ("my-own-model", {"token_cap": "max_tokens", "family": None}),
+        ("llama-3-o3", {"family": None}),
+    ],
+)
+def test_openai_models(model: str, rows: dict[str, object]) -> None:
+    """What is known of OpenAI's models, and that nothing is of others."""
+    found = find_facts(OPENAI, model)
+
+    assert {name: getattr(found, name) for name in rows} == rows
+
+
+def test_models_behind_a_router() -> None:
+    """A router's models are of the family of who made them."""
+    assert find_facts(OPENROUTER, "openai/gpt-4o").family == "openai"
+    assert find_facts(OPENROUTER, "anthropic/claude-sonnet-4.5").family is None
