@@ -18,13 +18,13 @@ from typing import (
     Callable,
     Generic,
     Iterable,
-    List,
     Literal,
     Mapping,
     Optional,
     Tuple,
     TypeVar,
     Union,
+    get_args,
     overload,
 )
 
@@ -373,26 +373,12 @@ class _Spread:
     def __init__(self, fn: Callable[..., Any], contexts: Tuple[str, ...]) -> None:
         self.fn = fn
         self.contexts = contexts
-        parameters = inspect.signature(fn).parameters.values()
-        self.positional = [
-            p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_ONLY
-        ]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fn(*args, **kwargs)
 
     def run(self, value: Mapping[str, Any], ctx: Context) -> Any:
-        given = dict(value)
-        for name in self.contexts:
-            given[name] = ctx
-        if not self.positional:
-            return self.fn(**given)
-        first: List[Any] = []
-        for name in self.positional:
-            if name not in given:
-                break
-            first.append(given.pop(name))
-        return self.fn(*first, **given)
+        return self.fn(**value, **dict.fromkeys(self.contexts, ctx))
 
 
 @overload
@@ -451,8 +437,14 @@ def _context_parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(
         p.name
         for p in parameters
-        if hints.get(p.name) is Context or (p.name == "ctx" and p.name not in hints)
+        if _is_context(hints.get(p.name))
+        or (p.name == "ctx" and hints.get("ctx", Any) is Any)
     )
+
+
+def _is_context(hint: Any) -> bool:
+    """Whether *hint* is ``Context``, or ``Optional[Context]``."""
+    return hint is Context or Context in get_args(hint)
 
 
 def _check_name(name: object) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
+import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,3 +47,18 @@ def _no_keys():
             patch.delenv(name)
     yield
     patch.undo()
+
+
+@pytest.fixture
+def program():
+    """Give a module to run code in, as a script of its own would be run."""
+    module = types.ModuleType("a_program")
+    sys.modules[module.__name__] = module
+
+    def run(code: str, name: str = "a_program", **given: Any) -> dict[str, Any]:
+        module.__dict__.update(given)
+        exec(compile(code, name, "exec", dont_inherit=True), module.__dict__)
+        return module.__dict__
+
+    yield run
+    del sys.modules[module.__name__]

@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,17 +21,18 @@ def test_there_are_pages() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
-def test_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_page_runs(
+    page: Path, program: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A page's blocks run in order in one namespace; rehearsal is the model."""
     monkeypatch.setenv("AEYE_MODEL", "rehearsal")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "page"}
     text = page.read_text(encoding="utf-8")
     for block in BLOCK.finditer(text):
         line = text[: block.start()].count("\n") + 1
         code = "\n" * line + block.group(1)
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(code, str(page), "exec"), names)
+            program(code, str(page))
 
 
 def test_readme_is_short() -> None:
