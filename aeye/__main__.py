@@ -165,7 +165,7 @@ def _demo(options: argparse.Namespace) -> int:
     else:
         ctx = connect("rehearsal:openai", mistakes=1, delay=pause)
     with ctx:
-        run(ctx, is_real=bool(options.model), delay=20 * pause or 0.1, write=_write)
+        run(ctx, model=options.model, delay=20 * pause or 0.1, write=_write)
     return 0
 
 

@@ -41,7 +41,7 @@ class Trip:
     """A plan for a few days."""
 
     city: _City
-    days: Annotated[int, Field("How many days.", ge=1, le=14, examples=(3,))]
+    days: Annotated[int, Field("How many days.", ge=1, examples=(3,))]
     by_train: Annotated[bool, Field("Whether to go by train.", examples=(True,))]
     packing: Annotated[
         List[str],
@@ -50,21 +50,22 @@ class Trip:
 
 
 def run(
-    ctx: Context, *, is_real: bool, delay: float, write: Callable[..., Any]
+    ctx: Context, *, model: str | None, delay: float, write: Callable[..., Any]
 ) -> None:
     """Run the demonstration with the model of *ctx*, and tell of it through *write*.
 
-    *delay* is what the tools take, in seconds.
+    *model* is its name, or None for the rehearsal that is its own; *delay* is what the
+    tools take, in seconds.
     """
     story = _Story(write)
     write("aeye demo\n\n")
-    if is_real:
-        story.say("The same as the rehearsal, with a real model.")
-    else:
+    if model is None:
         story.say(
             "This is a rehearsal: no model is asked, and nothing leaves this machine. "
             "'aeye demo --model openai:gpt-5-mini' runs the same for real."
         )
+    else:
+        story.say(f"The model that is asked is {model}.")
     greeting = Prompt("greeting", "Wish {{who.[0]}} a good journey to {{city}}.")
     trip = Prompt("trip", _TEMPLATE, tools=_tools(delay), schema=Trip)
     story.title("A template is filled")

@@ -137,30 +137,23 @@ class Rehearsal:
         )
 
     def _arguments(self, tool: ToolDefinition) -> str:
-        value = self._made(tool.parameters, tool.descriptor, f"tool {tool.name!r}")
+        what = f"tool {tool.name!r}"
+        value = _made(tool.parameters, tool.descriptor, what, self.seed)
         return json.dumps(value, ensure_ascii=False)
-
-    def _made(self, schema: Schema, descriptor: str | None, what: str) -> Any:
-        """Return a value for *schema* as it is written in the dialect *descriptor*."""
-        try:
-            value = sample(schema, seed=self.seed)
-        except SchemaError as exc:
-            raise SchemaError(f"{what}: {exc.message}", path=exc.path) from exc
-        dialect = _dialect(descriptor)
-        return value if dialect is None else encode_wire(schema, value, dialect)
 
     def _text(self, request: Request) -> str:
         schema, descriptor = _wanted(request)
         if schema is None:
             return _report(request)
-        value = self._made(schema, descriptor, "the output")
-        answers = (
+        answers = [
             message.text
             for message in request.messages
             if message.role == "assistant" and not message.tool_calls
-        )
-        wrong = sum(not _fits(schema, text, descriptor) for text in answers)
-        if wrong < self.mistakes:
+        ]
+        right = sum(_fits(schema, text, descriptor) for text in answers)
+        # What fits and is asked for again was refused for another reason: vary it.
+        value = _made(schema, descriptor, "the output", self.seed + right)
+        if len(answers) - right < self.mistakes:
             return _mistaken(schema, value, descriptor)
         return json.dumps(value, ensure_ascii=False)
 
@@ -180,6 +173,16 @@ def connect_rehearsal(
     """
     model = Rehearsal(target, seed=seed, mistakes=mistakes, delay=delay)
     return model.context(**context)
+
+
+def _made(schema: Schema, descriptor: str | None, what: str, seed: int) -> Any:
+    """Return a value for *schema* as it is written in the dialect *descriptor*."""
+    try:
+        value = sample(schema, seed=seed)
+    except SchemaError as exc:
+        raise SchemaError(f"{what}: {exc.message}", path=exc.path) from exc
+    dialect = _dialect(descriptor)
+    return value if dialect is None else encode_wire(schema, value, dialect)
 
 
 def _dialect(descriptor: str | None) -> FormatDescriptor | None:

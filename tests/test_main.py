@@ -13,6 +13,8 @@ from typing import Any, Iterator
 import pytest
 
 from aeye.__main__ import main
+from aeye.rehearsal import Rehearsal
+from aeye.testing import LocalServer
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -124,9 +126,22 @@ def test_demo_with_a_model_named(capsys: Any) -> None:
     code, out, _ = run(capsys, "demo", "--no-delay", "--model", "rehearsal:google")
 
     assert code == 0
-    assert "with a real model" in out
+    assert "The model that is asked is rehearsal:google." in out
     assert "> " not in out
     assert "Trip(" in out
+
+
+def test_demo_over_a_socket(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rehearsal that is served in a vendor's format gives the same story."""
+    with LocalServer(Rehearsal("openai", mistakes=1)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        code, out, err = run(capsys, "demo", "--no-delay", "-m", "openai:gpt-5-mini")
+
+    assert (code, err) == (0, "")
+    assert "> - days: " in out
+    assert "packing=" in out
+    assert server.stats["requests"] == 4
 
 
 def test_ask_for_text(here: Path, capsys: Any) -> None:

@@ -307,6 +307,21 @@ def test_seeds() -> None:
     assert len(set(made)) > 1
 
 
+def test_an_answer_that_was_refused_is_varied() -> None:
+    """What fits the schema and is asked for again comes out otherwise."""
+    model = Rehearsal()
+    schema = Schema({"type": "object", "properties": {"n": {"type": "integer"}}})
+    request = Request(ASKED, response_format=ResponseFormat(schema))
+
+    found = set()
+    for _ in range(5):
+        answer = model.execute(request)
+        found.add(answer.content)
+        request = after(request, answer)
+
+    assert len(found) > 3
+
+
 @pytest.mark.parametrize("of_tool", [True, False])
 def test_what_cannot_be_made_up(of_tool: bool) -> None:
     """The error says whose schema it is, where, and what helps."""
