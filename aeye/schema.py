@@ -446,7 +446,10 @@ def _is_object(node: Dict[str, Any]) -> bool:
 def _class_name(source: Any) -> str | None:
     """The name that somebody gave the type; ``str`` and ``list[int]`` have none."""
     given = getattr(source, "__module__", "builtins") not in ("builtins", "typing")
-    named = given and typing.get_origin(source) is None
+    # 3.9: what NewType makes is a function of typing.
+    named = typing.get_origin(source) is None and (
+        given or hasattr(source, "__supertype__")
+    )
     return getattr(source, "__name__", None) if named else None
 
 

@@ -569,7 +569,10 @@ class Foreign(Shape):
 
 def _told(error: Dict[str, Any]) -> Finding:
     path = ".".join(str(part) for part in error.get("loc", ()) if part != "__root__")
-    return Finding(path, str(error.get("msg", "invalid"))[:200], error.get("input"))
+    message = str(error.get("msg", "invalid"))
+    for prefix in ("Value error, ", "Assertion failed, "):
+        message = message[len(prefix) :] if message.startswith(prefix) else message
+    return Finding(path, message[:200], error.get("input"))
 
 
 def _failed(message: str, value: Any = None) -> Failed:

@@ -94,9 +94,9 @@ def resolve_hint(hint: Any, scope: Dict[str, Any], place: str) -> Any:
         raise SchemaError(f"{place}: cannot resolve {hint!r}: {exc}") from exc
 
 
-def class_scope(cls: type, owner: type | None = None) -> Dict[str, Any]:
-    """Give the names that annotations in the body of *cls* may use."""
-    module = sys.modules.get(cls.__module__)
+def class_scope(cls: Any, owner: type | None = None) -> Dict[str, Any]:
+    """Give the names that annotations in *cls*, a class or an alias, may use."""
+    module = sys.modules.get(cls.__module__ or "")
     scope = dict(vars(module)) if module else {}
     # A local class can at least refer to itself.
     for known in (cls, owner):

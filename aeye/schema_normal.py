@@ -352,7 +352,7 @@ class _Reader:
             if isinstance(child, str):
                 child = [child]
             if isinstance(child, list):
-                _need(_are_names(child), name, "a list of names", child, path)
+                _need(_are_names(child), name, "a list of names", child, (*path, name))
                 out.setdefault("dependentRequired", {})[name] = list(
                     dict.fromkeys(child)
                 )

@@ -264,14 +264,15 @@ class _Reader:
             return found
         later = Later()
         name = self.make_known(hint, origin.__name__, later)
-        outer = self.bound
+        outer = self.bound, self.scope
         self.bound = dict(zip(origin.__type_params__, typing.get_args(hint)))
+        self.scope = class_scope(origin)
         try:
             value = origin.__value__
         except NameError as exc:
             raise SchemaError(f"{origin.__name__}: {exc}", path=path) from exc
         node, later.shape = self.read(value, path)
-        self.bound = outer
+        self.bound, self.scope = outer
         self.defs[name].update(node)
         return {"$ref": f"#/$defs/{name}"}, later
 
