@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
 
 from .context import Context
@@ -15,9 +15,6 @@ from .provider import WIRES, ApiKey, Provider
 from .transport import HttpTransport, Retry, Timeout
 from .vendor import VENDORS, Vendor, get_vendor
 from .wire import ModelFacts, Wire
-
-if TYPE_CHECKING:
-    import requests
 
 __all__ = ["connect", "default_context"]
 
@@ -33,7 +30,7 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
     format: str | None = None,
     timeout: float | Timeout = (10, 600),
     max_retries: int = 2,
-    session: requests.Session | None = None,
+    session: Any = None,
     headers: Mapping[str, str] | None = None,
     facts: Mapping[str, Any] | None = None,
     **context: Any,
@@ -46,9 +43,9 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
     The key comes from *api_key* or the vendor's environment variable. *base_url* names
     another address that speaks the vendor's format. *timeout* is in seconds: to
     connect, and between two bytes; one number means both. *max_retries* is how often a
-    call is repeated after a failure that may pass. *session* is used instead of our
-    own connections. *facts* are rows of ``ModelFacts`` for a model we describe wrongly.
-    Everything else goes to the ``Context``.
+    call is repeated after a failure that may pass. *session*, a ``requests.Session``,
+    is used instead of our own connections. *facts* are rows of ``ModelFacts`` for a
+    model we describe wrongly. Everything else goes to the ``Context``.
 
     Raises:
         NoModelError: neither *model* nor ``AEYE_MODEL`` names one.

@@ -43,7 +43,7 @@ from .vendor import Vendor, find_facts
 from .wire import ModelFacts, StreamDecoder, Wire, read_json, status_error
 from .wire_chat import CHAT
 
-__all__ = ["WIRES", "Provider"]
+__all__ = ["ApiKey", "Provider", "WIRES"]
 
 # The formats there are, by name.
 WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (CHAT,)}

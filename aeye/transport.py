@@ -19,7 +19,6 @@ from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from typing import (
-    TYPE_CHECKING,
     Any,
     Callable,
     Deque,
@@ -35,9 +34,6 @@ from urllib.parse import urlsplit
 
 from .context import Abort
 from .errors import AbortedError, ProtocolError, TransportError
-
-if TYPE_CHECKING:
-    import requests
 
 __all__ = [
     "HttpTransport",
@@ -208,7 +204,7 @@ class HttpTransport:
     def __init__(
         self,
         timeout: Timeout = (10, 600),
-        session: requests.Session | None = None,
+        session: Any = None,
     ) -> None:
         self.timeout = timeout
         self._session = session
@@ -321,7 +317,7 @@ def _new_pool(cls: Any, seen: Deque[Any], *args: Any, **kwargs: Any) -> Any:
 class _Line:
     """A session and what was made for it. One call at a time has it."""
 
-    def __init__(self, session: requests.Session, home: list[_Line] | None) -> None:
+    def __init__(self, session: Any, home: list[_Line] | None) -> None:
         self.session = session
         # The stack it goes back to; None: the session is the caller's.
         self.home = home
@@ -333,7 +329,7 @@ class _Line:
 
     def send(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout: Timeout
-    ) -> requests.Response:
+    ) -> Any:
         if self.home is None:
             request, settings = self._prepare(url, headers, body)
         else:
@@ -392,7 +388,7 @@ class _Line:
 class _HttpReply:
     """A ``requests`` response as a ``Reply``."""
 
-    def __init__(self, response: requests.Response, free: Callable[[], None]) -> None:
+    def __init__(self, response: Any, free: Callable[[], None]) -> None:
         self.status = response.status_code
         self.headers = {k.lower(): v for k, v in response.headers.items()}
         self._response = response
@@ -436,7 +432,7 @@ class _HttpReply:
                     return
 
 
-def _pieces(response: requests.Response) -> Iterator[bytes]:
+def _pieces(response: Any) -> Iterator[bytes]:
     """Yield the body as it arrives."""
     raw = response.raw
     read1 = getattr(raw, "read1", None)

@@ -15,7 +15,7 @@ from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
 from .wire import ModelFacts
 
-__all__ = ["VENDORS", "ModelRule", "Vendor", "find_facts", "get_vendor"]
+__all__ = ["ModelRule", "VENDORS", "Vendor", "find_facts", "get_vendor"]
 
 
 @dataclass(frozen=True)
