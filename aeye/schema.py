@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Optional
 from .errors import SchemaError
 from .schema_build import Failed, Later, Scalar, Shape
 from .schema_field import Field
-from .schema_finding import explain, scan
+from .schema_finding import explain, list_extras, scan
 from .schema_format import CHECKERS, READERS
 from .schema_hint import docstring_parts, type_hints
 from .schema_normal import IN_PLACE, normalise, walk
@@ -345,6 +345,7 @@ def _validator_class() -> Any:
         jsonschema.Draft202012Validator,
         {
             LINK: _follow,
+            "additionalProperties": _check_additional,
             "items": _check_items,
             "multipleOf": _check_multiple,
             "prefixItems": _check_first_items,
@@ -362,6 +363,20 @@ def _validator_class() -> Any:
 
 def _follow(validator: Any, target: Any, value: Any, schema: Any) -> Iterator[Any]:
     yield from validator.descend(value, target)
+
+
+# jsonschema's own joins the patterns, and some cannot be joined.
+def _check_additional(
+    validator: Any, rest: Any, value: Any, schema: Any
+) -> Iterator[Any]:
+    if not isinstance(value, dict):
+        return
+    extras = list_extras(schema, value)
+    if rest is False and extras:
+        yield _error("unexpected properties")
+        return
+    for name in extras:
+        yield from validator.descend(value[name], rest, path=name)
 
 
 # Up to 4.3 jsonschema's own give wrong paths for tuples.

@@ -71,6 +71,17 @@ def _strange(value: Any) -> str:
     return "" if isinstance(value, list) else f"{type(value).__name__} is not JSON"
 
 
+def list_extras(schema: Dict[str, Any], value: Dict[str, Any]) -> List[str]:
+    """Name the properties of *value* that *schema*, ready to run, does not declare."""
+    declared = schema.get("properties", ())
+    patterns = schema.get("patternProperties", ())
+    return [
+        name
+        for name in value
+        if name not in declared and not any(re.search(p, name) for p in patterns)
+    ]
+
+
 def explain(error: Any) -> Iterator[Finding]:
     """Turn one error of the validator into findings."""
     value, keyword = error.instance, error.validator
@@ -98,10 +109,7 @@ def _explain_union(error: Any) -> Iterator[Finding]:
     if not error.context:  # oneOf, and more than one fits
         yield _found(path, "fits more than one of the alternatives, must fit one")
         return
-    branches: Dict[Any, List[Any]] = {}
-    for inner in error.context:
-        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
-    fitting = [errors for errors in branches.values() if not _is_misfit(errors)]
+    fitting = [errors for errors in _branches(error) if not _is_misfit(errors)]
     if not fitting:
         yield _found(path, _expected(error), value)
         return
@@ -113,12 +121,29 @@ def _explain_union(error: Any) -> Iterator[Finding]:
         yield from explain(inner)
 
 
+def _branches(error: Any) -> List[List[Any]]:
+    """Group what is wrong with each branch of a union."""
+    found: Dict[Any, List[Any]] = {}
+    for inner in error.context:
+        found.setdefault(inner.relative_schema_path[0], []).append(inner)
+    return list(found.values())
+
+
 def _is_misfit(errors: List[Any]) -> bool:
     """Whether a branch is for another type of value."""
-    return any(
-        error.validator in ("type", None) and not error.relative_path
-        for error in errors
-    )
+    return any(map(_is_of_type, errors))
+
+
+def _is_of_type(error: Any) -> bool:
+    wanted, keyword = error.validator_value, error.validator
+    if error.relative_path:
+        return False
+    if keyword in ("anyOf", "oneOf"):
+        return bool(error.context) and all(map(_is_misfit, _branches(error)))
+    if keyword in ("const", "enum"):
+        values = [wanted] if keyword == "const" else wanted
+        return _kind(error.instance) not in map(_kind, values)
+    return keyword == "type" or (keyword == "not" and not wanted)
 
 
 def _constants(errors: List[Any]) -> List[Any]:
@@ -244,12 +269,7 @@ def _tell_dependent(wanted: Any, value: Any, schema: Any) -> str:
 
 def _tell_additional(wanted: Any, value: Any, schema: Any) -> str:
     allowed = list(schema.get("properties", ()))
-    patterns = schema.get("patternProperties", ())
-    strange = [
-        name
-        for name in value
-        if name not in allowed and not any(re.search(p, name) for p in patterns)
-    ]
+    strange = list_extras(schema, value)
     several = len(strange) > 1
     said = f"unexpected propert{'ies' if several else 'y'} {_listed(strange, 80)}"
     return f"{said}; allowed: {_listed(allowed)}" if allowed else said

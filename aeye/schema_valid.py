@@ -77,7 +77,7 @@ class _Copier:
         for key, value in node.items():
             if key == "$ref" and self.link:
                 target = self.copy(_target(self.root, value))
-                out[LINK] = target
+                out[LINK] = {"not": {}} if target is False else target
             elif key == "pattern":
                 _set_pattern(out, value)
             elif key == "$defs" and self.link:
@@ -110,7 +110,7 @@ class _Copier:
                 readable = runnable(pattern)
                 child = self.copy(node["patternProperties"][pattern])
                 # One that cannot be run may match any name, so none is foreign.
-                told["" if readable is None else readable] = (
+                told["(?:)" if readable is None else readable] = (
                     True if readable is None else child
                 )
         if "not" in node and self.is_unread(node["not"]):
