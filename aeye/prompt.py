@@ -49,6 +49,8 @@ from .window import DEFAULT_MAX_OUTPUT, message_costs, trim
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
 
+    from .prompt_request import PromptRequest
+
     class PromptOptions(TypedDict, total=False):
         """What ``Prompt`` takes besides name, content, schema and parse."""
 
@@ -473,6 +475,51 @@ class Prompt(Generic[T]):
             f"Prompt {self.name} does not fit this context: config or retool said so",
             prompt_name=self.name,
         )
+
+    def start(self, input: Any, ctx: Context, policy: Policy) -> Run:
+        """Return a run under *policy*, not begun: for doors to drive."""
+        return Run(self._recipe, {} if input is None else input, ctx, policy)
+
+    def request(
+        self, input: Any = None, ctx: Context | Mapping[str, Any] | None = None
+    ) -> PromptRequest[T]:
+        """Return a request for one run, to be set up by chained calls.
+
+        The last of the context's messages is its prompt, the others are history.
+        """
+        from .conduct import Settings
+        from .prompt_request import PromptRequest
+
+        ctx = Context.of(ctx)
+        return PromptRequest(
+            self.start,
+            input,
+            ctx.replace(messages=()),
+            messages=ctx.messages,
+            settings=Settings(
+                agent_id=self.name,
+                agent_name=self.name,
+                agent_description=self.description or None,
+            ),
+        )
+
+    def resume(
+        self,
+        messages: Sequence[Message],
+        decisions: Mapping[str, Any],
+        input: Any = None,
+        ctx: Context | Mapping[str, Any] | None = None,
+    ) -> T:
+        """Go on where a run waits, and return its output as calling the prompt does.
+
+        *messages* are those of the ``PromptSuspend`` or of the ``suspend`` event's
+        request. *decisions* say for each call that waits, by its id: True to run it
+        with the arguments it has, a text to refuse it, or ``Result(value)`` to answer
+        it. Calls that nothing was said about go on waiting. For the events, ``run``
+        with both on the context does the same.
+        """
+        ctx = Context.of(ctx)
+        return self(input, ctx.replace(messages=messages, decisions=dict(decisions)))
 
     def forget(
         self, request: Request, ctx: Context, usage: Usage | None

@@ -1,0 +1,767 @@
+"""One run of the fluent door: a policy for the loop, and what it tells.
+
+The loop asks the policy; the policy asks hooks, middleware, approvals, observers and
+the session's journal, and turns the loop's events into the door's. All of that
+happens in the caller's thread.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import uuid
+from dataclasses import dataclass, field, replace
+from itertools import dropwhile, takewhile
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generator,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    cast,
+)
+
+from .agent_event import (
+    AgentErrorStreamEvent,
+    AgentEvent,
+    AgentFinalEvent,
+    AgentTextDeltaEvent,
+    AgentToolCallDeltaEvent,
+    AgentToolCallEvent,
+    AgentToolEvent,
+    AgentToolResultEvent,
+    AgentTraceInfo,
+    AgentTurnEndEvent,
+    AgentTurnStartEvent,
+    ChildEvent,
+    reasoning_deltas,
+)
+from .callback import Bound, attempt
+from .context import Context
+from .dispatch import Call, to_content
+from .errors import (
+    AbortedError,
+    CapabilityError,
+    IncompatibleError,
+    PromptCancelledError,
+    PromptError,
+    PromptSuspend,
+    ToolApprovalRequiredError,
+)
+from .event import (
+    Event,
+    MessageEvent,
+    ReasonPartialEvent,
+    SuspendEvent,
+    TextPartialEvent,
+    ToolProgressEvent,
+)
+from .hooks import (
+    CompletionCallArgs,
+    CompletionErrorArgs,
+    CompletionRequestArgs,
+    CompletionResponseArgs,
+    HookAction,
+    MiddlewareResponseArgs,
+    RunControl,
+    RunEndArgs,
+    RunErrorArgs,
+    RunStartArgs,
+    ToolApprovalRequest,
+    ToolApprovalRun,
+    ToolCallArgs,
+    ToolControl,
+    ToolErrorArgs,
+    ToolInputArgs,
+    ToolOutputArgs,
+    ToolResultArgs,
+    TurnEndArgs,
+    TurnStartArgs,
+)
+from .loop import Policy, Run
+from .memory import Journal, MemoryContext, MemoryOptions
+from .message import Message, Part, ToolCall
+from .observer import AgentTraceOptions, ObservedRun, RunEvent, Watch
+from .request import Request
+from .response import Chunk, Response
+from .retry import (
+    CompletionRetryContext,
+    CompletionRetryOptions,
+    status_of,
+)
+from .tools import ToolApproval
+from .usage import Usage
+
+__all__ = ["Conduct", "Events", "Settings", "Start", "Told"]
+
+# Makes a run of some prompt, to be driven under a policy.
+Start = Callable[[Any, Context, Policy], Run]
+Events = Generator[AgentEvent, None, "Told"]
+
+_CONTROLS = {"run": RunControl(), "tool": ToolControl()}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a request has been told to do."""
+
+    agent_id: str = ""
+    agent_name: Optional[str] = None
+    agent_description: Optional[str] = None
+    max_turns: int = 20
+    tool_concurrency: int = 1
+    # Callbacks by name.
+    hook: Mapping[str, Bound] = field(default_factory=dict)
+    middlewares: Tuple[Mapping[str, Bound], ...] = ()
+    # Gives None for consent, else what the model reads. None: nobody to ask.
+    approvals: Optional[Callable[[ToolApprovalRequest], Optional[str]]] = None
+    observers: Tuple[Any, ...] = ()
+    retries: Optional[CompletionRetryOptions] = None
+    trace: AgentTraceOptions = field(default_factory=AgentTraceOptions)
+    memory: Optional[MemoryOptions] = None
+    session: Optional[MemoryContext] = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a run ended well."""
+
+    output: str
+    usage: Usage
+    messages: Tuple[Message, ...]
+    trace: Optional[AgentTraceInfo]
+    parsed: Any
+
+
+@dataclass
+class _ToolRecord:
+    """What the door knows of one call."""
+
+    about: ToolCallArgs
+    # The arguments as the model wrote them.
+    original: str
+    # What a hook wants said where it asked for consent.
+    wish: Optional[ToolApproval] = None
+
+
+class Conduct(Policy):
+    """Conducts one run: ``events`` moves it on, the rest is what the loop asks."""
+
+    def __init__(
+        self, settings: Settings, input: Any, ctx: Context, said: Sequence[Message]
+    ) -> None:
+        self.max_turns = settings.max_turns
+        self.tool_concurrency = settings.tool_concurrency
+        self.run_id = str(uuid.uuid4())
+        # "completed", "errored" or "cancelled" when the run has ended.
+        self.outcome: Optional[str] = None
+        # Set before the generator is closed by hand: then the end waits for tools.
+        self.closing = False
+        self._settings = settings
+        self._input = input
+        self._ctx = ctx
+        # The messages that the request was made with, the prompt last.
+        self._said = tuple(said)
+        self._watch = Watch(settings.observers, settings.trace)
+        self._journal: Optional[Journal] = None
+        if settings.memory is not None and settings.session is not None:
+            self._journal = Journal(settings.memory, settings.session, self.run_id)
+        hooked = "on_completion_response"
+        self._held = hooked in settings.hook or any(
+            hooked in middleware for middleware in settings.middlewares
+        )
+        self._run: Optional[Run] = None
+        self._streaming = False
+        self._turn = 0
+        self._prompt = self._said[-1] if self._said else Message("user")
+        self._history: Tuple[Message, ...] = self._said[:-1]
+        # The prompt, where it is one of the run's new messages.
+        self._fresh: Tuple[Message, ...] = self._said[-1:]
+        self._opened = 0.0
+        self._first_delta: Optional[float] = None
+        self._tools: Dict[str, _ToolRecord] = {}
+        # Ids of the calls of this turn that were told of, and of those with results.
+        self._announced: Dict[str, ToolCall] = {}
+        self._named: Set[str] = set()
+        self._reported: Set[str] = set()
+        self._waiting: Optional[ToolApprovalRequest] = None
+        self._last: Optional[Event] = None
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has cost so far."""
+        return Usage.empty() if self._run is None else self._run.usage
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The run's new messages so far, the prompt first."""
+        return (*self._fresh, *(self._run.messages if self._run is not None else ()))
+
+    def events(self, start: Start, *, streaming: bool) -> Events:
+        """Run to the end; a failure is told as an event and then raised."""
+        self._streaming = streaming
+        steps = self._tell(start)
+        try:
+            while True:
+                event, error = attempt(next, steps)
+                if error is not None:
+                    break
+                yield event
+            if isinstance(error, StopIteration):
+                told: Told = error.value
+                return told
+            error = self._lose(error)
+            yield AgentErrorStreamEvent(error, self.usage)
+            raise error
+        finally:
+            if self.outcome is None:
+                steps.close()
+                self._lose(self._cancelled("the stream was closed"))
+
+    def _tell(self, start: Start) -> Events:
+        settings = self._settings
+        self._watch.start_run(
+            ObservedRun(
+                run_id=self.run_id,
+                agent_id=settings.agent_id,
+                agent_name=settings.agent_name,
+                agent_description=settings.agent_description,
+                trace=settings.trace,
+                prompt=self._said[-1] if self._said else None,
+                history=self._said[:-1],
+                max_turns=settings.max_turns,
+            )
+        )
+        stored: Sequence[Message] = ()
+        if self._journal is not None:
+            stored = self._journal.load()
+            for message in self._fresh:
+                self._journal.message(message)
+        messages = (*self._ctx.messages, *stored, *self._said)
+        run = self._run = start(self._input, self._ctx.replace(messages=messages), self)
+        run.streaming = self._streaming
+        steps = run.events()
+        try:
+            while True:
+                event, error = attempt(next, steps)
+                if error is not None:
+                    break
+                yield from self._translate(event)
+        finally:
+            run.closing = self.closing
+            steps.close()
+        if not isinstance(error, StopIteration):
+            raise error
+        return (yield from self._finish(run, error.value))
+
+    def _translate(self, event: Any) -> Iterator[AgentEvent]:
+        if isinstance(event, AgentEvent):
+            yield event
+            return
+        self._last = event
+        if isinstance(event, TextPartialEvent):
+            yield from self._delta(AgentTextDeltaEvent(self._turn, event.content))
+        elif isinstance(event, ReasonPartialEvent):
+            for delta in reasoning_deltas(self._turn, event.delta):
+                yield from self._delta(delta)
+        elif isinstance(event, ToolProgressEvent):
+            yield from self._progress(event)
+        elif isinstance(event, MessageEvent) and self._journal is not None:
+            self._journal.message(event.message)
+
+    def _delta(self, delta: AgentEvent) -> Iterator[AgentEvent]:
+        if self._first_delta is None:
+            self._first_delta = (time.monotonic() - self._opened) * 1000
+        if self._streaming:
+            self._watch.update(delta)
+        if not self._held:
+            yield delta
+
+    def _progress(self, event: ToolProgressEvent) -> Iterator[AgentEvent]:
+        about = self._tools[event.tool_call_id].about
+        child = event.value
+        if isinstance(child, ChildEvent):
+            self._watch.tool_event(about.internal_call_id, child.event)
+            yield AgentToolEvent(
+                about.turn,
+                tool_name=about.tool_name,
+                tool_call_id=about.tool_call_id,
+                internal_call_id=about.internal_call_id,
+                agent_id=child.agent_id,
+                agent_name=child.agent_name,
+                event=child.event,
+            )
+        else:
+            self._watch.tool_event(about.internal_call_id, child)
+
+    def _finish(self, run: Run, parsed: Any) -> Events:
+        """The loop has ended without an exception: say what that means."""
+        last = self._last
+        if isinstance(last, SuspendEvent):
+            raise self._suspension(last.request.messages)
+        name = run.recipe.name
+        if run.incompatible:
+            raise IncompatibleError(
+                f"Prompt {name} has no result: config or retool said that it does not "
+                "fit here"
+            )
+        if last is None or last.type != "complete":
+            raise AbortedError(f"Prompt {name} has no result: the run was aborted")
+        told = Told(
+            output=_output(run.messages),
+            usage=run.usage,
+            messages=self.messages,
+            trace=self._watch.trace,
+            parsed=parsed,
+        )
+        args = RunEndArgs(told.output, told.usage, told.messages)
+        self._ask("on_run_end", args)
+        if self._journal is not None:
+            self._journal.end()
+        self._watch.end(args)
+        self.outcome = "completed"
+        yield AgentFinalEvent(
+            self.run_id,
+            output=told.output,
+            usage=told.usage,
+            messages=told.messages,
+            trace=told.trace,
+        )
+        return told
+
+    def _suspension(self, transcript: Sequence[Message]) -> Exception:
+        """Return what a run raises that waits; its messages are where to resume."""
+        messages = tuple(dropwhile(_is_system, transcript))
+        if self._waiting is None:
+            return PromptSuspend(messages=messages)
+        return ToolApprovalRequiredError(
+            f"Tool approval required for {self._waiting.tool_name}, but no approval "
+            "handler is configured: give one with approvals(…), or decide later with "
+            "resume(error.messages, {error.request.tool_call_id: True})",
+            messages=messages,
+            request=self._waiting,
+        )
+
+    def _lose(self, error: Exception) -> Exception:
+        """Tell everybody that the run has failed; return the error to raise."""
+        self._dress(error)
+        args = RunErrorArgs(error, self.usage, (*self._history, *self.messages))
+        _, instead = attempt(self._ask, "on_run_error", args)
+        if isinstance(instead, PromptCancelledError):
+            instead.__cause__ = error
+            self._dress(instead)
+            error = instead
+        cancelled = isinstance(error, PromptCancelledError)
+        self.outcome = "cancelled" if cancelled else "errored"
+        self._watch.fail(replace(args, error=error))
+        if self._journal is not None:
+            self._journal.fail(error, self.messages)
+        return error
+
+    def _dress(self, error: Exception) -> None:
+        """Put the run's messages and cost on *error*, as this door counts them."""
+        if isinstance(error, PromptCancelledError):
+            error.chat_history = (*self._history, *self.messages)
+        if isinstance(error, PromptError):
+            error.usage = self.usage
+            if self._run is not None:
+                error.prompt_name = self._run.recipe.name
+            if not isinstance(error, ToolApprovalRequiredError):
+                error.messages = self.messages
+
+    def _cancelled(self, reason: str) -> PromptCancelledError:
+        return PromptCancelledError(f"Prompt cancelled: {reason}", reason=reason)
+
+    def _ask(self, name: str, args: Any) -> HookAction | None:
+        """Ask the hook; a wish to cancel is raised."""
+        hook = self._settings.hook.get(name)
+        action = None if hook is None else hook(args, _CONTROLS)
+        if action is None:
+            return None
+        if not isinstance(action, HookAction):
+            raise TypeError(
+                f"hook {name} returns None, cancel_prompt(…), skip_tool(…) or "
+                f"request_tool_approval(…), not {action!r:.80}"
+            )
+        if action.type == "terminate":
+            raise self._cancelled(action.reason or "")
+        return action
+
+    # What the loop asks.
+
+    def open(self, messages: Sequence[Message]) -> None:
+        """The run begins: the transcript says what the prompt and the history are."""
+        visible = tuple(dropwhile(_is_system, messages))
+        self._history = visible[:-1]
+        if visible:
+            self._prompt = visible[-1]
+        if self._ctx.decisions is not None:
+            self._history, self._fresh = visible, ()
+        else:
+            self._fresh = visible[-1:]
+        self._ask(
+            "on_run_start",
+            RunStartArgs(self._prompt, self._history, self._settings.max_turns),
+        )
+
+    def begin(self, turn: int, messages: Sequence[Message]) -> Iterator[AgentEvent]:
+        """A turn begins."""
+        yield from self._unreported(messages)
+        if self._journal is not None:
+            self._journal.turn(turn)
+        self._turn = turn
+        self._announced, self._named, self._reported = {}, set(), set()
+        visible = tuple(dropwhile(_is_system, messages))
+        history = visible[:-1]
+        self._prompt = visible[-1] if visible else self._prompt
+        yield AgentTurnStartEvent(turn, prompt=self._prompt, history=history)
+        self._ask("on_turn_start", TurnStartArgs(turn, self._prompt, history))
+        self._ask("on_completion_call", CompletionCallArgs(turn, self._prompt, history))
+
+    def _unreported(self, messages: Sequence[Message]) -> Iterator[AgentEvent]:
+        """Tell the results of calls that were answered without being run."""
+        replies = list(takewhile(lambda m: m.role == "tool", reversed(messages)))
+        for reply in reversed(replies):
+            call = self._announced.get(reply.tool_call_id or "")
+            if call is not None and call.id not in self._reported:
+                about = self._about(call)
+                yield AgentToolResultEvent(**vars(about), result=_text(reply.content))
+
+    def map_request(self, turn: int, request: Request) -> Request:
+        """Send the request through the middleware."""
+        original = request
+        for fn in self._stages("on_completion_request"):
+            said = fn(CompletionRequestArgs(turn, request, original), {})
+            request = _replacement(said, request, "request", Request)
+        return request
+
+    def call(
+        self, turn: int, request: Request, call: Callable[[], Iterable[Chunk]]
+    ) -> Iterator[Chunk]:
+        """Open the model, again where it failed before it said anything."""
+        self._opened, self._first_delta = time.monotonic(), None
+        self._watch.start_generation(turn, request)
+        number = 1
+        while True:
+            spoke = False
+            chunks = iter(call())
+            try:
+                while True:
+                    chunk, error = attempt(next, chunks)
+                    if error is not None:
+                        break
+                    spoke = True
+                    yield chunk
+            finally:
+                _close(chunks)
+            if isinstance(error, StopIteration):
+                return
+            if spoke or not self._retries(turn, number, error):
+                self._watch.fail_generation(error)
+                raise error
+            number += 1
+
+    def _retries(self, turn: int, number: int, error: Exception) -> bool:
+        """Whether to ask again after attempt *number*; wait if so."""
+        options, run = self._settings.retries, cast(Run, self._run)
+        if options is None or number >= options.max_attempts or run.abort.is_set():
+            return False
+        context = CompletionRetryContext(
+            error,
+            attempt=number,
+            max_attempts=options.max_attempts,
+            turn=turn,
+            streaming=self._streaming,
+        )
+        if not options.wants(context):
+            return False
+        spent = getattr(error, "usage", None)
+        if isinstance(spent, Usage):
+            run.usage = run.usage + spent
+        delay = options.delay_ms(number, random.random())
+        self._watch.event(_retry_event(context, delay))
+        if delay > 0 and run.abort.wait(delay / 1000):
+            raise AbortedError("the run was aborted while it waited to ask again")
+        return True
+
+    def hear_call(self, turn: int, chunk: Chunk) -> Iterator[AgentEvent]:
+        """Tell of a call as it arrives."""
+        named, piece = chunk.tool_call_named, chunk.tool_call_arguments
+        if named is not None:
+            self._named.add(named.id)
+            yield AgentToolCallDeltaEvent(turn, named.id, name=named.name)
+        if piece is not None and (piece.arguments or piece.signature):
+            unnamed = piece.id not in self._named
+            self._named.add(piece.id)
+            yield AgentToolCallDeltaEvent(
+                turn,
+                piece.id,
+                call_id=piece.call_id,
+                name=piece.name if unnamed else None,
+                arguments_delta=piece.arguments,
+                arguments_mode="replace" if piece.mode == "replace" else None,
+                signature=piece.signature,
+            )
+        call = chunk.tool_call
+        if call is not None and not self._held:
+            yield from self._announce(turn, [call])
+
+    def _announce(self, turn: int, calls: Iterable[ToolCall]) -> Iterator[AgentEvent]:
+        for call in calls:
+            if call.id not in self._announced:
+                self._announced[call.id] = call
+                event = AgentToolCallEvent(turn, call)
+                if self._streaming:
+                    self._watch.update(event)
+                yield event
+
+    def failed(self, turn: int, error: Exception) -> None:
+        """The model call failed for good: ask the hook."""
+        if isinstance(error, CapabilityError):
+            return
+        args = CompletionErrorArgs(turn, self._prompt, error)
+        _, instead = attempt(self._ask, "on_completion_error", args)
+        if instead is not None:
+            raise instead from error
+
+    def map_response(self, turn: int, request: Request, response: Response) -> Response:
+        """Send the response through the middleware, then show it to the hook."""
+        self._watch.end_generation(response, self._first_delta)
+        original = response
+        for fn in self._stages("on_completion_response"):
+            args = MiddlewareResponseArgs(turn, request, response, original)
+            response = _replacement(fn(args, {}), response, "response", Response)
+        self._ask(
+            "on_completion_response",
+            CompletionResponseArgs(turn, self._prompt, response),
+        )
+        self._ask("on_turn_end", TurnEndArgs(turn, response))
+        return response
+
+    def end(
+        self, turn: int, request: Request, response: Response
+    ) -> Iterator[AgentEvent]:
+        """The answer was appended: tell what was held back, and that the turn ends."""
+        if self._held and response.reasoning is not None:
+            yield from reasoning_deltas(turn, response.reasoning)
+        if self._held and response.content:
+            yield AgentTextDeltaEvent(turn, response.content)
+        yield from self._announce(turn, response.tool_calls)
+        yield AgentTurnEndEvent(turn, response)
+
+    def admit(self, call: Call) -> Any:
+        """A call is about to start: the hook may stop it, middleware change it."""
+        record = self._record(call)
+        self._watch.start_tool(record.about)
+        action = self._ask("on_tool_call", record.about)
+        if action is not None and action.type == "skip":
+            return action.reason or ""
+        if action is not None and action.type == "approval_request":
+            record.wish = ToolApproval(True, action.reason, action.reject_message)
+        args = record.original
+        for fn in self._stages("on_tool_input"):
+            about = {**vars(record.about), "args": args}
+            said = fn(ToolInputArgs(**about, original_args=record.original), {})
+            args = _arguments(said, args)
+        if args != record.original:
+            record.about = replace(record.about, args=args)
+            call.call = replace(call.call, arguments=args)
+        return None
+
+    def before_tool(self, call: Call) -> Any:
+        """The arguments are good: ask for consent where a hook wants that."""
+        wish = self._record(call).wish
+        if wish is None or call.decision is True:
+            return None
+        answer = self.approve(call, wish)
+        if answer is None:
+            call.decision = True  # the tool's own policy is not asked
+        return answer
+
+    def approve(self, call: Call, wish: ToolApproval) -> Any:
+        """Ask for consent; None is consent."""
+        about, session = self._record(call).about, self._settings.session
+        request = ToolApprovalRequest(
+            tool_name=about.tool_name,
+            args=call.args,
+            raw_args=about.args,
+            tool_call_id=about.tool_call_id,
+            internal_call_id=about.internal_call_id,
+            run=ToolApprovalRun(
+                self._settings.agent_id,
+                self.run_id,
+                session_id=session.session_id if session is not None else None,
+                metadata=session.metadata if session is not None else {},
+            ),
+            reason=cast(Optional[str], wish.reason),
+            reject_message=cast(Optional[str], wish.reject_message),
+        )
+        if self._settings.approvals is None:
+            self._waiting = request
+            raise PromptSuspend
+        return self._settings.approvals(request)
+
+    def after_tool(self, call: Call) -> Iterator[AgentEvent]:
+        """A call has its outcome: middleware may change it, the hook sees it."""
+        record = self._record(call)
+        if call.status == "suspended":
+            return
+        fault: Optional[Exception] = None
+        if call.error is not None:
+            about = ToolErrorArgs(**vars(record.about), error=call.error)
+            _, fault = attempt(self._ask, "on_tool_error", about)
+        result = None
+        if fault is None:
+            result = self._map_output(call, record)
+            _, fault = attempt(self._ask, "on_tool_result", result)
+        if call.error is not None:
+            self._watch.fail_tool(about)
+        elif result is not None:
+            self._watch.end_tool(result)
+        if fault is not None:
+            raise fault
+        self._reported.add(call.call.id)
+        text = cast(ToolResultArgs, result).result
+        yield AgentToolResultEvent(**vars(record.about), result=text)
+
+    def _map_output(self, call: Call, record: _ToolRecord) -> ToolResultArgs:
+        text = original = _text(call.reply)
+        value: Any = None if isinstance(call.to_model, str) else call.to_model
+        original_value = value
+        for middleware in self._settings.middlewares:
+            for name in ("on_tool_output", "on_result"):
+                fn = middleware.get(name)
+                if fn is None:
+                    continue
+                about = ToolOutputArgs(
+                    **vars(record.about),
+                    original_args=record.original,
+                    result=text,
+                    original_result=original,
+                    structured_result=value,
+                    original_structured_result=original_value,
+                )
+                text, value = _result(fn(about, {}), text, value)
+        if text != original:
+            call.reply, call.to_model = text, text if value is None else value
+        return ToolResultArgs(
+            **vars(record.about),
+            result=text,
+            structured_result=value,
+            skipped=call.status == "not_run",
+        )
+
+    def _stages(self, name: str) -> List[Bound]:
+        found = (middleware.get(name) for middleware in self._settings.middlewares)
+        return [fn for fn in found if fn is not None]
+
+    def _record(self, call: Call) -> _ToolRecord:
+        record = self._tools.get(call.call.id)
+        if record is None:
+            about = self._about(call.call)
+            record = self._tools[call.call.id] = _ToolRecord(about, about.args)
+        return record
+
+    def _about(self, call: ToolCall) -> ToolCallArgs:
+        return ToolCallArgs(
+            self._turn,
+            tool_name=call.name,
+            tool_call_id=call.id,
+            internal_call_id=str(uuid.uuid4()),
+            args=call.arguments,
+        )
+
+
+def _is_system(message: Message) -> bool:
+    return message.role == "system"
+
+
+def _close(chunks: Any) -> None:
+    close = getattr(chunks, "close", None)
+    if close is not None:
+        close()
+
+
+def _output(messages: Sequence[Message]) -> str:
+    """Return the text of the last answer."""
+    for message in reversed(messages):
+        if message.role == "assistant":
+            return _text(message.content)
+    return ""
+
+
+def _text(content: Any) -> str:
+    """Return a message's content as text: parts of text by lines, others as JSON."""
+    if isinstance(content, str):
+        return content
+    parts: Sequence[Part] = content
+    return "\n".join(
+        str(part.data) if part.type == "text" else json.dumps(part.to_dict())
+        for part in parts
+    )
+
+
+def _replacement(said: Any, current: Any, name: str, kind: type) -> Any:
+    """Return what middleware made of *current*: a bare value, or a one-key record."""
+    if isinstance(said, Mapping) and set(said) == {name}:
+        said = said[name]
+    if said is None:
+        return current
+    if not isinstance(said, kind):
+        raise TypeError(
+            f"middleware on_completion_{name} returns None or a {kind.__name__}, "
+            f"not {said!r:.80}"
+        )
+    return said
+
+
+def _arguments(said: Any, current: str) -> str:
+    if isinstance(said, Mapping) and set(said) == {"args"}:
+        said = said["args"]
+    if said is None:
+        return current
+    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+
+
+def _result(said: Any, text: str, value: Any) -> Tuple[str, Any]:
+    """Return the text and the value that output middleware left."""
+    if said is None:
+        return text, value
+    if isinstance(said, str):
+        return said, None
+    keys = {"result", "structured_result"}
+    if not isinstance(said, Mapping) or not said or set(said) - keys:
+        raise TypeError(
+            "middleware on_tool_output returns None, a text or a dict with some of "
+            f"{sorted(keys)}, not {said!r:.80}"
+        )
+    value = said.get("structured_result")
+    return said["result"] if "result" in said else _text(to_content(value)), value
+
+
+def _retry_event(context: CompletionRetryContext, delay: float) -> RunEvent:
+    """Return the note of a retry; an error's message may be private, so it is not."""
+    error = context.error
+    return RunEvent(
+        "completion.retry",
+        "WARNING",
+        {
+            "turn": context.turn,
+            "attempt": context.attempt,
+            "next_attempt": context.attempt + 1,
+            "max_attempts": context.max_attempts,
+            "delay_ms": delay,
+            "streaming": context.streaming,
+            "error_name": type(error).__name__,
+            "status_code": status_of(error),
+            "error_code": getattr(error, "code", None),
+        },
+    )

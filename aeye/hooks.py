@@ -1,0 +1,495 @@
+"""What may be hung into a run of the fluent door: hooks, middleware, approvals.
+
+A *hook* looks and may stop things; *middleware* changes what passes; an *approval
+handler* says whether a tool may run. Each is a class of one's own (derive from
+``PromptHook`` or ``AgentMiddleware``), any object with some of the methods, or a
+dict of functions. Every callback gets one record of arguments; nothing is awaited.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Literal,
+    Mapping,
+    Optional,
+    Tuple,
+    Union,
+)
+
+from .callback import Bound, bind
+from .message import Message
+from .request import Request
+from .response import Response
+from .usage import Usage
+
+__all__ = [
+    "AgentMiddleware",
+    "CompletionCallArgs",
+    "CompletionErrorArgs",
+    "CompletionRequestArgs",
+    "CompletionResponseArgs",
+    "HookAction",
+    "MiddlewareResponseArgs",
+    "PromptHook",
+    "RunControl",
+    "RunEndArgs",
+    "RunErrorArgs",
+    "RunStartArgs",
+    "ToolApprovalDecision",
+    "ToolApprovalRequest",
+    "ToolApprovalRun",
+    "ToolApprovalsOptions",
+    "ToolCallArgs",
+    "ToolControl",
+    "ToolErrorArgs",
+    "ToolInputArgs",
+    "ToolMiddleware",
+    "ToolOutputArgs",
+    "ToolResultArgs",
+    "TurnEndArgs",
+    "TurnStartArgs",
+    "bind_approvals",
+    "bind_hook",
+    "bind_middleware",
+    "cancel_prompt",
+    "create_hook",
+    "request_tool_approval",
+    "skip_tool",
+]
+
+REJECTED = "Tool approval was rejected."
+
+
+@dataclass(frozen=True)
+class HookAction:
+    """What a hook wants; made by the functions below or by a control."""
+
+    type: Literal["continue", "terminate", "skip", "approval_request"]
+    reason: Optional[str] = None
+    # What the model reads where consent is refused.
+    reject_message: Optional[str] = None
+
+
+def cancel_prompt(reason: str) -> HookAction:
+    """End the run: it raises ``PromptCancelledError`` with *reason*."""
+    return HookAction("terminate", reason)
+
+
+def skip_tool(reason: str) -> HookAction:
+    """Do not run the tool: the model reads *reason* as its result."""
+    return HookAction("skip", reason)
+
+
+def request_tool_approval(
+    reason: str | None = None, reject_message: str | None = None
+) -> HookAction:
+    """Ask the approval handler first, whatever the tool's own policy says."""
+    return HookAction("approval_request", reason, reject_message=reject_message)
+
+
+class RunControl:
+    """What callbacks about the run may answer: their second parameter ``run``."""
+
+    def continue_(self) -> HookAction:
+        """Go on; returning None says the same."""
+        return HookAction("continue")
+
+    def cancel(self, reason: str) -> HookAction:
+        """End the run: it raises ``PromptCancelledError`` with *reason*."""
+        return cancel_prompt(reason)
+
+
+class ToolControl:
+    """What callbacks about a tool call may answer: their second parameter ``tool``."""
+
+    def run(self) -> HookAction:
+        """Go on; returning None says the same."""
+        return HookAction("continue")
+
+    def skip(self, reason: str) -> HookAction:
+        """Do not run the tool: the model reads *reason* as its result."""
+        return skip_tool(reason)
+
+    def cancel(self, reason: str) -> HookAction:
+        """End the run: it raises ``PromptCancelledError`` with *reason*."""
+        return cancel_prompt(reason)
+
+    def request_approval(
+        self, *, reason: str | None = None, reject_message: str | None = None
+    ) -> HookAction:
+        """Ask the approval handler first, whatever the tool's own policy says."""
+        return request_tool_approval(reason, reject_message)
+
+
+@dataclass(frozen=True)
+class RunStartArgs:
+    """The run begins."""
+
+    prompt: Message
+    # What was said before it.
+    history: Tuple[Message, ...]
+    max_turns: int
+
+
+@dataclass(frozen=True)
+class TurnStartArgs:
+    """A turn, which is one model call, begins."""
+
+    turn: int
+    prompt: Message
+    history: Tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class CompletionCallArgs:
+    """The model is about to be asked."""
+
+    turn: int
+    prompt: Message
+    history: Tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class CompletionResponseArgs:
+    """The model has answered; middleware has been at the response."""
+
+    turn: int
+    prompt: Message
+    response: Response
+
+
+@dataclass(frozen=True)
+class CompletionErrorArgs:
+    """The model call has failed for good."""
+
+    turn: int
+    prompt: Message
+    error: Exception
+
+
+@dataclass(frozen=True)
+class TurnEndArgs:
+    """A turn's answer is complete; its tools have not been run."""
+
+    turn: int
+    response: Response
+
+
+@dataclass(frozen=True)
+class ToolCallArgs:
+    """A tool is about to be called."""
+
+    turn: int
+    tool_name: str
+    tool_call_id: str
+    # Unique over all runs.
+    internal_call_id: str
+    # JSON text.
+    args: str
+
+
+@dataclass(frozen=True)
+class ToolErrorArgs(ToolCallArgs):
+    """The arguments were no good, or the tool raised."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class ToolResultArgs(ToolCallArgs):
+    """What the model will read."""
+
+    result: str
+    # The value that *result* spells, where it is no text.
+    structured_result: Any = None
+    # Whether the tool was not run: a hook skipped it, or consent was refused.
+    skipped: bool = False
+
+
+@dataclass(frozen=True)
+class RunEndArgs:
+    """The run has its result."""
+
+    output: str
+    usage: Usage
+    messages: Tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class RunErrorArgs:
+    """The run has failed, or was cancelled."""
+
+    error: BaseException
+    usage: Usage
+    # The history and the run's new messages.
+    messages: Tuple[Message, ...]
+
+
+class PromptHook:
+    """Callbacks of a run; override some.
+
+    Each returns None to go on, or a ``HookAction``. A second parameter named ``run``
+    (``tool`` on those about a tool) is filled with a control that makes them. A hook
+    that raises fails the run with that exception. One that has
+    ``on_completion_response`` holds a stream's text back until it has been asked.
+    """
+
+    def on_run_start(self, args: RunStartArgs) -> HookAction | None:
+        """The run begins: after the session was loaded, before the first turn."""
+
+    def on_turn_start(self, args: TurnStartArgs) -> HookAction | None:
+        """A turn begins."""
+
+    def on_completion_call(self, args: CompletionCallArgs) -> HookAction | None:
+        """The model is about to be asked; not for retries."""
+
+    def on_completion_response(self, args: CompletionResponseArgs) -> HookAction | None:
+        """The model has answered."""
+
+    def on_completion_error(self, args: CompletionErrorArgs) -> HookAction | None:
+        """The model call has failed for good."""
+
+    def on_turn_end(self, args: TurnEndArgs) -> HookAction | None:
+        """The answer is complete; its tools have not been run."""
+
+    def on_tool_call(self, args: ToolCallArgs) -> HookAction | None:
+        """A tool is about to be called; here it may be skipped."""
+
+    def on_tool_error(self, args: ToolErrorArgs) -> HookAction | None:
+        """The arguments were no good, or the tool raised."""
+
+    def on_tool_result(self, args: ToolResultArgs) -> HookAction | None:
+        """The call has its result."""
+
+    def on_run_end(self, args: RunEndArgs) -> HookAction | None:
+        """The run has its result; cancelling here takes it away."""
+
+    def on_run_error(self, args: RunErrorArgs) -> HookAction | None:
+        """The run has failed; cancelling here replaces the error."""
+
+
+@dataclass(frozen=True)
+class CompletionRequestArgs:
+    """A request on its way to the model."""
+
+    turn: int
+    # As the middleware before this one left it.
+    request: Request
+    original_request: Request
+
+
+@dataclass(frozen=True)
+class MiddlewareResponseArgs:
+    """A response on its way from the model."""
+
+    turn: int
+    # As it was sent.
+    request: Request
+    # As the middleware before this one left it.
+    response: Response
+    original_response: Response
+
+
+@dataclass(frozen=True)
+class ToolInputArgs:
+    """Arguments on their way to a tool, as JSON text."""
+
+    turn: int
+    tool_name: str
+    tool_call_id: str
+    internal_call_id: str
+    args: str
+    original_args: str
+
+
+@dataclass(frozen=True)
+class ToolOutputArgs(ToolInputArgs):
+    """A result on its way to the model."""
+
+    result: str
+    original_result: str
+    # The value that the text spells, where it is no text.
+    structured_result: Any = None
+    original_structured_result: Any = None
+
+
+class AgentMiddleware:
+    """Functions that what passes goes through, in order; override some.
+
+    The agent's come first, then the request's, each seeing what the one before left.
+    None keeps what is there. One that raises fails the run.
+    """
+
+    def on_completion_request(
+        self, args: CompletionRequestArgs
+    ) -> Request | Mapping[str, Request] | None:
+        """Return the request to send. The run's messages do not change by it."""
+
+    def on_completion_response(
+        self, args: MiddlewareResponseArgs
+    ) -> Response | Mapping[str, Response] | None:
+        """Return the response to go on with; a stream's text waits for it."""
+
+    def on_tool_input(self, args: ToolInputArgs) -> Any:
+        """Return other arguments: JSON text, any JSON value, or ``{"args": …}``."""
+
+    def on_tool_output(self, args: ToolOutputArgs) -> Any:
+        """Return another result: text, or a dict.
+
+        Of the dict, ``result`` is a text and ``structured_result`` a JSON value; one
+        without the other replaces both.
+        """
+
+
+class ToolMiddleware(AgentMiddleware):
+    """The older form, with ``on_result(args) -> str | None``; see AgentMiddleware."""
+
+    def on_result(self, args: ToolOutputArgs) -> str | None:
+        """Return another text; asked right after this object's ``on_tool_output``."""
+
+
+@dataclass(frozen=True)
+class ToolApprovalRun:
+    """The run that wants consent."""
+
+    agent_id: str
+    run_id: str
+    session_id: Optional[str] = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ToolApprovalRequest:
+    """A tool call that waits for consent."""
+
+    tool_name: str
+    # Checked, as the tool would get them.
+    args: Any
+    # The same as JSON text.
+    raw_args: str
+    tool_call_id: str
+    internal_call_id: str
+    run: ToolApprovalRun
+    reason: Optional[str] = None
+    reject_message: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class ToolApprovalDecision:
+    """What an approval handler may return instead of True or False."""
+
+    approved: bool
+    reason: Optional[str] = None
+    # What the model reads where *approved* is False; else the reason, else the
+    # request's own.
+    reject_message: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class ToolApprovalsOptions:
+    """Who is asked for consent; the handler may block as long as it likes."""
+
+    handler: Callable[..., Union[bool, ToolApprovalDecision, Mapping[str, Any]]]
+
+
+def create_hook(**callbacks: Callable[..., Any]) -> Mapping[str, Callable[..., Any]]:
+    """Return a hook made of functions by name.
+
+    >>> hook = create_hook(on_run_end=lambda args: None)
+
+    Raises:
+        TypeError: a name that hooks do not have.
+    """
+    bind_hook(callbacks)
+    return callbacks
+
+
+def bind_hook(hook: object) -> Mapping[str, Bound]:
+    """Return the callbacks that *hook* has, by name.
+
+    Raises:
+        TypeError: it has none, a name that hooks do not have, or an ``async def``.
+    """
+    if hook is None:
+        return {}
+    names = ("run", "tool")
+    return _callbacks(hook, PromptHook, "hook", names, _names_of(PromptHook))
+
+
+def bind_middleware(middleware: object) -> Mapping[str, Bound]:
+    """Return the callbacks that *middleware* has, by name.
+
+    Raises:
+        TypeError: it has none, a name that middleware does not have, or an
+            ``async def``.
+    """
+    known = (*_names_of(AgentMiddleware), "on_result")
+    return _callbacks(middleware, ToolMiddleware, "middleware", (), known)
+
+
+def bind_approvals(options: object) -> Callable[[ToolApprovalRequest], Optional[str]]:
+    """Return ``decide(request)``: None for consent, else what the model reads.
+
+    *options* is a ``ToolApprovalsOptions``, its dict, or the handler itself.
+    """
+    if isinstance(options, Mapping):
+        options = ToolApprovalsOptions(**options)
+    handler = options.handler if isinstance(options, ToolApprovalsOptions) else options
+    bound = bind(handler, "approvals handler", ())  # type: ignore[arg-type]  # bind says what is wrong with it
+    return lambda request: _decision(bound(request, {}), request)
+
+
+def _decision(said: Any, request: ToolApprovalRequest) -> Optional[str]:
+    if isinstance(said, Mapping):
+        said = ToolApprovalDecision(**said)
+    if isinstance(said, bool):
+        said = ToolApprovalDecision(said)
+    if not isinstance(said, ToolApprovalDecision):
+        raise TypeError(
+            "an approval handler returns True, False or a ToolApprovalDecision, "
+            f"not {said!r:.80}"
+        )
+    if said.approved:
+        return None
+    return said.reject_message or said.reason or request.reject_message or REJECTED
+
+
+def _names_of(base: type) -> Tuple[str, ...]:
+    return tuple(name for name in vars(base) if name.startswith("on_"))
+
+
+def _callbacks(
+    given: object, base: type, what: str, filled: Iterable[str], known: Tuple[str, ...]
+) -> Dict[str, Bound]:
+    if isinstance(given, Mapping):
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise TypeError(f"a {what} has no {unknown[0]!r}; it has {sorted(known)}")
+        found = dict(given)
+    else:
+        found = {name: getattr(given, name, None) for name in known}
+    made = {}
+    for name, fn in found.items():
+        if fn is None or _inherited(fn, base):
+            continue
+        made[name] = bind(fn, f"{what} {name}", filled)
+    if not made and not isinstance(given, (Mapping, *base.__mro__[:-1])):
+        raise TypeError(
+            f"a {what} is an object with some of {sorted(known)}, not {given!r:.80}"
+        )
+    return made
+
+
+def _inherited(fn: object, base: type) -> bool:
+    """Whether *fn* is a method that a base class of ours has and nobody overrode."""
+    plain = getattr(fn, "__func__", fn)
+    return any(
+        plain is vars(b).get(plain.__name__)
+        for b in base.__mro__[:-1]
+        if hasattr(plain, "__name__")
+    )

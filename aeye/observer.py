@@ -1,0 +1,260 @@
+"""Observers: what tracing systems are told of a run of the fluent door.
+
+An observer may be any object with some of the methods. What it raises is swallowed,
+unless it is strict or the run's trace options say ``fail_on_observer_error``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from .agent_event import AgentEvent, AgentTraceInfo
+from .callback import attempt
+from .hooks import (
+    RunEndArgs,
+    RunErrorArgs,
+    ToolCallArgs,
+    ToolErrorArgs,
+    ToolResultArgs,
+)
+from .message import Message
+from .request import Request
+from .response import Response
+
+__all__ = [
+    "AgentObserver",
+    "AgentTraceOptions",
+    "GenerationObserver",
+    "ObservedGeneration",
+    "ObservedRun",
+    "RunEvent",
+    "RunObserver",
+    "ToolObserver",
+    "Watch",
+]
+
+
+@dataclass(frozen=True)
+class AgentTraceOptions:
+    """What a run tells its observers about itself."""
+
+    name: Optional[str] = None
+    user_id: Optional[str] = None
+    session_id: Optional[str] = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    tags: Tuple[str, ...] = ()
+    version: Optional[str] = None
+    trace_id: Optional[str] = None
+    # Let what an observer raises fail the run.
+    fail_on_observer_error: bool = False
+
+
+@dataclass(frozen=True)
+class ObservedRun:
+    """A run that begins."""
+
+    run_id: str
+    agent_id: str
+    agent_name: Optional[str]
+    agent_description: Optional[str]
+    trace: AgentTraceOptions
+    # None: a prompt that is run without messages says its user turn later.
+    prompt: Optional[Message]
+    # As the caller gave it; a session's messages are not loaded yet.
+    history: Tuple[Message, ...]
+    max_turns: int
+
+
+@dataclass(frozen=True)
+class ObservedGeneration:
+    """A model call that begins; its retries are part of it."""
+
+    turn: int
+    # As it is sent.
+    request: Request
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """Something worth a note, such as ``completion.retry``. It holds no message."""
+
+    name: str
+    level: str
+    attributes: Mapping[str, Any]
+
+
+class GenerationObserver:
+    """Told about one model call; either ``end`` or ``error`` comes last."""
+
+    def update(self, turn: int, delta: AgentEvent) -> None:
+        """A piece of text or reasoning, or a call, was streamed."""
+
+    def end(
+        self, turn: int, response: Response, first_delta_ms: float | None = None
+    ) -> None:
+        """The model has answered; middleware has not been at the response."""
+
+    def error(self, turn: int, error: BaseException) -> None:
+        """The model call has failed, or was given up."""
+
+
+class ToolObserver:
+    """Told about one tool call; either ``end`` or ``error`` comes last."""
+
+    def stream_event(self, event: Any) -> None:
+        """The tool told something while it ran: a child agent's event, or a value."""
+
+    def end(self, args: ToolResultArgs) -> None:
+        """The call has its result."""
+
+    def error(self, args: ToolErrorArgs) -> None:
+        """The call has failed, or was given up."""
+
+
+class RunObserver:
+    """Told about one run; either ``end`` or ``error`` comes last."""
+
+    trace: Optional[AgentTraceInfo] = None
+
+    def start_generation(self, args: ObservedGeneration) -> Any:
+        """The model is about to be asked; return a ``GenerationObserver`` or None."""
+
+    def start_tool(self, args: ToolCallArgs) -> Any:
+        """A tool is about to be called; return a ``ToolObserver`` or None."""
+
+    def event(self, args: RunEvent) -> None:
+        """Something happened that is worth a note."""
+
+    def end(self, args: RunEndArgs) -> None:
+        """The run has its result."""
+
+    def error(self, args: RunErrorArgs) -> None:
+        """The run has failed, or was cancelled."""
+
+
+class AgentObserver:
+    """Told that runs begin."""
+
+    # Let what this observer and its parts raise fail the run.
+    strict: bool = False
+
+    def start_run(self, args: ObservedRun) -> Any:
+        """A run begins; return a ``RunObserver`` or None."""
+
+
+class _Part:
+    """One observer's object for a run, a model call or a tool call."""
+
+    def __init__(self, inner: Any, strict: bool) -> None:
+        self.inner = inner
+        self.strict = strict
+
+    def tell(self, name: str, *args: Any, safe: bool = False) -> Any:
+        method = getattr(self.inner, name, None)
+        if method is None:
+            return None
+        result, error = attempt(method, *args)
+        if error is not None and self.strict and not safe:
+            raise error
+        return result
+
+    def start(self, name: str, *args: Any) -> List[_Part]:
+        inner = self.tell(name, *args)
+        return [] if inner is None else [_Part(inner, self.strict)]
+
+
+class Watch:
+    """All observers of one run as one; it keeps what has begun and not ended."""
+
+    def __init__(self, observers: Sequence[Any], trace: AgentTraceOptions) -> None:
+        self._given = observers
+        self._options = trace
+        self._runs: List[_Part] = []
+        self._generation: List[_Part] = []
+        self._tools: Dict[str, Tuple[ToolCallArgs, List[_Part]]] = {}
+        self._turn = 0
+
+    @property
+    def trace(self) -> AgentTraceInfo | None:
+        """The first trace that an observer has, else what the options name."""
+        for run in self._runs:
+            info = getattr(run.inner, "trace", None)
+            if info is not None:
+                return info  # type: ignore[no-any-return]  # the observer's own
+        found = self._options.trace_id
+        return None if found is None else AgentTraceInfo(found)
+
+    def start_run(self, args: ObservedRun) -> None:
+        """The run begins."""
+        for observer in self._given:
+            strict = self._options.fail_on_observer_error or bool(
+                getattr(observer, "strict", False)
+            )
+            self._runs += _Part(observer, strict).start("start_run", args)
+
+    def start_generation(self, turn: int, request: Request) -> None:
+        """The model is about to be asked."""
+        self._turn = turn
+        if self._runs:
+            args = ObservedGeneration(turn, request)
+            self._generation = self._start("start_generation", args)
+
+    def update(self, delta: AgentEvent) -> None:
+        """A piece of the answer was streamed."""
+        for part in self._generation:
+            part.tell("update", self._turn, delta)
+
+    def end_generation(self, response: Response, first_delta_ms: float | None) -> None:
+        """The model has answered."""
+        parts, self._generation = self._generation, []
+        for part in parts:
+            part.tell("end", self._turn, response, first_delta_ms)
+
+    def fail_generation(self, error: BaseException, *, safe: bool = False) -> None:
+        """The model call has failed."""
+        parts, self._generation = self._generation, []
+        for part in parts:
+            part.tell("error", self._turn, error, safe=safe)
+
+    def start_tool(self, args: ToolCallArgs) -> None:
+        """A tool is about to be called."""
+        if self._runs:
+            self._tools[args.internal_call_id] = args, self._start("start_tool", args)
+
+    def tool_event(self, internal_call_id: str, event: Any) -> None:
+        """A tool told something while it ran."""
+        for part in self._tools.get(internal_call_id, (None, []))[1]:
+            part.tell("stream_event", event)
+
+    def end_tool(self, args: ToolResultArgs) -> None:
+        """A call has its result."""
+        for part in self._tools.pop(args.internal_call_id, (None, []))[1]:
+            part.tell("end", args)
+
+    def fail_tool(self, args: ToolErrorArgs, *, safe: bool = False) -> None:
+        """A call has failed."""
+        for part in self._tools.pop(args.internal_call_id, (None, []))[1]:
+            part.tell("error", args, safe=safe)
+
+    def event(self, args: RunEvent) -> None:
+        """Something happened that is worth a note."""
+        for run in self._runs:
+            run.tell("event", args)
+
+    def end(self, args: RunEndArgs) -> None:
+        """The run has its result."""
+        for run in self._runs:
+            run.tell("end", args)
+
+    def fail(self, args: RunErrorArgs) -> None:
+        """The run has failed; what had begun has failed with it. Never raises."""
+        self.fail_generation(args.error, safe=True)
+        for begun, _ in list(self._tools.values()):
+            fields = vars(begun)
+            self.fail_tool(ToolErrorArgs(**fields, error=args.error), safe=True)  # type: ignore[arg-type]  # a BaseException where the run was interrupted
+        for run in self._runs:
+            run.tell("error", args, safe=True)
+
+    def _start(self, name: str, args: Any) -> List[_Part]:
+        return [part for run in self._runs for part in run.start(name, args)]
