@@ -13,7 +13,6 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 from .errors import TemplateError
 from .template_expression import (
-    BUILT_IN,
     Edge,
     Helper,
     Program,
@@ -151,14 +150,14 @@ def _block_part(block: Block, scope: Scope) -> Part:
         def rest(frame: Frame, write: Write, start: int = n + 1) -> None:
             chain(frame, write, start)
 
+        if inner.depth > MAX_DEPTH:
+            message = f"a chain has at most {MAX_DEPTH} helpers"
+            raise scope.program.error(link.call.at, message)
         name = helper_name(as_path(link.call.name), scope)
-        if name in scope.program.helpers and name not in BUILT_IN:
-            # The next link is rendered while this one's helper runs.
-            inner = replace(inner, depth=inner.depth + 1)
-            if inner.depth > MAX_DEPTH + 1:
-                message = f"at most {MAX_DEPTH} helpers follow each other in a chain"
-                raise scope.program.error(link.call.at, message)
         steps.append(_step(link, name, inner, rest))
+        if name in scope.program.helpers:
+            # What follows is rendered while this helper runs.
+            inner = replace(inner, depth=inner.depth + 1)
     otherwise.extend(_parts(block.otherwise, inner))
     return chain
 
@@ -254,8 +253,10 @@ def _with_step(link: Link, scope: Scope) -> Step:
     check_arguments(link.call, scope)
     argument = link.call.args[0]
     subject = compiled(argument, scope)
-    same = _names_root(argument, scope)
-    body = _perhaps_entered(link, scope, as_root=same)
+    if isinstance(argument, Path) and (argument.data or not argument.parts):
+        body = _perhaps_entered(link, scope, as_root=_names_root(argument, scope))
+    else:
+        body = _entered(link, scope)
     params, parts = body.params, body.parts
 
     def with_(frame: Frame, write: Write) -> bool:

@@ -336,7 +336,9 @@ def _open_joined(value: object) -> Tuple[str, Iterator[_Piece], str] | None:
 
 
 def _open_json(value: object) -> Tuple[str, Iterator[_Piece], str] | None:
-    if isinstance(value, (str, Enum)) or callable(value):
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, str) or callable(value):
         return None
     items = items_of(value)
     if items is not None:
@@ -360,8 +362,6 @@ def _key_text(key: object) -> str:
 def _json_scalar(value: object) -> str:
     if isinstance(value, Enum):
         value = value.value
-        if _open_json(value) is not None:
-            return text_of(value)
     if value is None or callable(value):
         return "null"
     if isinstance(value, (int, float)):
