@@ -25,6 +25,7 @@ from .emit_match import (
     MAX_VALUE_DEPTH,
     Matcher,
     Memo,
+    Mode,
     is_numbered,
     is_pair_list,
     matcher_of,
@@ -53,6 +54,11 @@ __all__ = [
     "unwrap_root",
     "wrap_root",
 ]
+
+# How a branch is chosen: for decoding, what the model was told to write comes first;
+# for encoding, a branch that names every key, since others may have no place.
+_READINGS: Tuple[Mode, ...] = ("wire", "declared", "source")
+_SPELLINGS: Tuple[Mode, ...] = ("declared", "source")
 
 # A value, how many levels may still be entered, and the matcher's memo.
 _Decode = Callable[[Any, int, Memo], Any]
@@ -350,10 +356,9 @@ class _Decoder:
         def decode(value: Any, levels: int, memo: Memo) -> Any:
             if not levels or not isinstance(value, (dict, list)):
                 return value  # nothing else is ever spelled differently
-            # What the model was told to write comes first; then the source's shape.
-            for wire in (True, False):
+            for mode in _READINGS:
                 for branch, inner in branches:
-                    if not fits(branch, value, memo, wire):
+                    if not fits(branch, value, memo, mode):
                         continue
                     decoded = inner(value, levels, memo) if inner else value
                     # A new memo: decoded values are new, and so are their ids.
@@ -472,9 +477,10 @@ class _Encoder:
             cut = self._graph.spelling(node, self._d) == "placeholder"
             return None if cut else self._graph.target(node)
         if isinstance(node, Choice):
-            for branch in node.branches:
-                if self._matcher.fits(branch, value, memo):
-                    return branch
+            for mode in _SPELLINGS:
+                for branch in node.branches:
+                    if self._matcher.fits(branch, value, memo, mode):
+                        return branch
         if isinstance(node, AllOf):
             for member in node.members:
                 if self._is_unnatural(member):

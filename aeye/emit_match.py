@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from typing import Any, Callable, Dict, Optional, Pattern, Tuple
+from typing import Literal as TypingLiteral
 
 from .descriptor import FormatDescriptor
 from .emit_merge import json_type
@@ -37,6 +38,7 @@ __all__ = [
     "MAX_VALUE_DEPTH",
     "Matcher",
     "Memo",
+    "Mode",
     "is_capped",
     "is_numbered",
     "is_pair_list",
@@ -50,8 +52,12 @@ MAX_VALUE_DEPTH = 200
 # Longer texts are not tried against a pattern just to choose a branch.
 _MAX_PATTERN_TEXT = 2000
 
-# (id of a value, id of a node, wire or not) → (the value, kept alive, and the answer)
-Memo = Dict[Tuple[int, int, bool], Tuple[Any, bool]]
+# As what a value may fit: as the source means it; the same, but without keys that
+# the source does not name; or as the dialect spells it.
+Mode = TypingLiteral["source", "declared", "wire"]
+
+# (id of a value, id of a node, mode) → (the value, kept alive, and the answer)
+Memo = Dict[Tuple[int, int, Mode], Tuple[Any, bool]]
 
 
 def matcher_of(schema: Schema, descriptor: FormatDescriptor) -> Matcher:
@@ -112,7 +118,7 @@ class Matcher:
         self.descriptor = descriptor
         self._patterns: Dict[str, Optional[Pattern[str]]] = {}
         self._defaults: Dict[int, bool] = {}
-        self._tests: Dict[str, Callable[[Any, Any, Memo, bool, int], bool]] = {
+        self._tests: Dict[str, Callable[[Any, Any, Memo, Mode, int], bool]] = {
             "any": lambda *_: True,
             "never": lambda *_: False,
             "null": lambda *_: False,
@@ -151,9 +157,9 @@ class Matcher:
         )
 
     def fits(
-        self, node: Node, value: Any, memo: Memo, wire: bool = False, depth: int = 0
+        self, node: Node, value: Any, memo: Memo, mode: Mode = "source", depth: int = 0
     ) -> bool:
-        """Say whether *value* fits, as the source means it or as it is on the *wire*.
+        """Say whether *value* fits, as the source means it or as *mode* says.
 
         *memo* spares looking at one place twice; use a new one for each reply.
         """
@@ -163,45 +169,45 @@ class Matcher:
             return True
         test = self._tests[node.kind]
         if not isinstance(value, (dict, list)):
-            return test(node, value, memo, wire, depth)
-        key = (id(value), id(node), wire)
+            return test(node, value, memo, mode, depth)
+        key = (id(value), id(node), mode)
         known = memo.get(key)
         if known is None:
-            known = (value, test(node, value, memo, wire, depth))
+            known = (value, test(node, value, memo, mode, depth))
             memo[key] = known
         return known[1]
 
-    def _wire(self, wire: bool) -> FormatDescriptor | None:
-        return self.descriptor if wire else None
+    def _wire(self, mode: Mode) -> FormatDescriptor | None:
+        return self.descriptor if mode == "wire" else None
 
     def _fits_ref(
-        self, node: Ref, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: Ref, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
-        d = self._wire(wire)
-        # A placeholder is followed by values as the source means them.
-        wire = d is not None and self.graph.spelling(node, d) != "placeholder"
-        return self.fits(self.graph.target(node), value, memo, wire, depth)
+        d = self._wire(mode)
+        if d is not None and self.graph.spelling(node, d) == "placeholder":
+            mode = "source"  # what follows is not spelled differently
+        return self.fits(self.graph.target(node), value, memo, mode, depth)
 
     def _fits_choice(
-        self, node: Choice, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: Choice, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
         for branch in node.branches:
-            if self.fits(branch, value, memo, wire, depth):
+            if self.fits(branch, value, memo, mode, depth):
                 return True
         return False
 
     def _fits_all(
-        self, node: AllOf, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: AllOf, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
         for member in node.members:
-            if not self.fits(member, value, memo, wire, depth):
+            if not self.fits(member, value, memo, mode, depth):
                 return False
         return True
 
     def _fits_literal(
-        self, node: Literal, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: Literal, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
-        d = self._wire(wire)
+        d = self._wire(mode)
         if d is not None:
             if means_any(node, d):
                 return True
@@ -214,7 +220,7 @@ class Matcher:
         )
 
     def _fits_scalar(
-        self, node: Scalar, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: Scalar, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
         if not _has_type(value, node.type):
             return False
@@ -241,11 +247,11 @@ class Matcher:
         return self._patterns[text]
 
     def _fits_object(
-        self, node: Object, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: Object, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
         if not isinstance(value, dict):
             return False
-        d = self._wire(wire)
+        d = self._wire(mode)
         everything = d is not None and d.object_all_fields_required
         for entry in node.properties:
             if entry.name not in value:
@@ -253,23 +259,24 @@ class Matcher:
                     return False
                 continue
             held = value[entry.name]
-            if held is None and wire and self.nulls_absent(entry):
+            if held is None and d is not None and self.nulls_absent(entry):
                 continue
-            if not self.fits(entry.node, held, memo, wire, depth + 1):
+            if not self.fits(entry.node, held, memo, mode, depth + 1):
                 return False
         names = {entry.name for entry in node.properties}
         others = [held for name, held in value.items() if name not in names]
-        if others and (node.closed or (d is not None and d.object_closed_by_default)):
-            return False
         tail = node.tail
+        closed = node.closed or (mode == "declared" and tail is None)
+        if others and (closed or (d is not None and d.object_closed_by_default)):
+            return False
         return tail is None or all(
-            self.fits(tail, held, memo, wire, depth + 1) for held in others
+            self.fits(tail, held, memo, mode, depth + 1) for held in others
         )
 
     def _fits_record(
-        self, node: Record, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: Record, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
-        d = self._wire(wire)
+        d = self._wire(mode)
         if d is not None and d.record_encoding == "array-of-pairs":
             if value != [] and not is_pair_list(value):
                 return False
@@ -281,21 +288,21 @@ class Matcher:
         for key, held in entries:
             if node.key is not None and not self.fits(node.key, key, memo):
                 return False
-            if not self.fits(node.value, held, memo, wire, depth + 1):
+            if not self.fits(node.value, held, memo, mode, depth + 1):
                 return False
         return True
 
     def _fits_array(
-        self, node: Array, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: Array, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
         if not isinstance(value, list) or not _fits_size(node.checks, len(value)):
             return False
-        return all(self.fits(node.items, item, memo, wire, depth + 1) for item in value)
+        return all(self.fits(node.items, item, memo, mode, depth + 1) for item in value)
 
     def _fits_tuple(
-        self, node: TupleNode, value: Any, memo: Memo, wire: bool, depth: int
+        self, node: TupleNode, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
-        d = self._wire(wire)
+        d = self._wire(mode)
         if d is not None and is_numbered(node, d):
             return self._fits_numbered(node, value, memo, depth)
         if not isinstance(value, list) or not _fits_size(node.checks, len(value)):
@@ -308,7 +315,7 @@ class Matcher:
             place = node.items[index] if index < known else node.rest
             if place is None:
                 break
-            if not self.fits(place, held, memo, wire, depth + 1):
+            if not self.fits(place, held, memo, mode, depth + 1):
                 return False
         return True
 
@@ -323,7 +330,7 @@ class Matcher:
             held = value[str(index)]
             if held is None and index >= node.least:
                 continue
-            if not self.fits(item, held, memo, True, depth + 1):
+            if not self.fits(item, held, memo, "wire", depth + 1):
                 return False
         return True
 

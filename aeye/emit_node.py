@@ -84,6 +84,8 @@ MAX_INLINE_NODES = 5000
 # Derived results kept per schema: nine dialects, a few results each.
 _MAX_REMEMBERED = 256
 
+_NEVER: Tuple[Any, ...] = ({"not": {}}, {"not": True})
+
 _T = TypeVar("_T")
 
 
@@ -501,7 +503,7 @@ class _Builder:
 
     def _build(self, source: Any, place: _Place) -> Node:
         self._own_sizes[place.owner] += 1
-        if source is False:
+        if source is False or source in _NEVER:
             return Never(place.path)
         if not isinstance(source, dict) or not source:
             return Anything(place.path)
