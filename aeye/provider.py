@@ -48,8 +48,10 @@ __all__ = ["ApiKey", "Provider", "WIRES"]
 # The formats there are, by name.
 WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (CHAT,)}
 
-# Bytes of one answer, or of one event of a stream.
+# Bytes of one answer, or of one event of a stream; and of a whole stream, in which
+# each word is wrapped in a few hundred bytes.
 _LIMIT = 64 * 1024 * 1024
+_STREAM_LIMIT = 1024 * 1024 * 1024
 # Bytes of an error's body.
 _ERROR_LIMIT = 1024 * 1024
 # Seconds to read on after the end mark, so that the connection can be used again.
@@ -132,7 +134,7 @@ class Provider:
 
     def facts_of(self, model: str) -> ModelFacts:
         """Return what is known of *model* here."""
-        facts = find_facts(self.vendor, model)
+        facts = find_facts(self.vendor, model, self.wire.name)
         return replace(facts, **dict(self.facts)) if self.facts else facts
 
     def execute(self, request: Request, ctx: Any = None) -> Response:
@@ -242,8 +244,11 @@ class Provider:
     def _failed(self, reply: Reply, signal: Any) -> tuple[StatusError, bool]:
         """Return the error a reply stands for, and whether to ask again."""
         status, headers = reply.status, reply.headers
-        body: Any = read_body(reply, _ERROR_LIMIT, signal)
-        body = body.decode("utf-8", "replace")
+        body: Any = read_body(reply, _ERROR_LIMIT, signal).decode("utf-8", "replace")
+        key = self.key.get()
+        # Some hosts repeat a wrong key. What is shorter is a placeholder, or a word.
+        if key is not None and len(key) >= 8:
+            body = body.replace(key, "[key]")
         try:
             body = read_json(body)
         except ProtocolError:
@@ -268,6 +273,8 @@ class Provider:
 
     def _url(self, path: str) -> str:
         base, mark, query = self.base_url.partition("?")
+        if mark and "?" in path:  # Gemini's stream has a query of its own
+            mark = "&"
         return f"{base.rstrip('/')}{path}{mark}{query}"
 
     def _headers(self, own: Mapping[str, str]) -> Mapping[str, str]:
@@ -315,24 +322,34 @@ def _chunks(pieces: Any, decoder: StreamDecoder, signal: Any) -> Iterator[Chunk]
     """Bytes to chunks, up to the end mark."""
     reader = EventReader(_LIMIT)
     feed, decode = reader.feed, decoder.feed
-    reason = ""
+    size = 0
     try:
         for piece in pieces:
             if signal is not None:
                 check_abort(signal)
+            size += len(piece)
+            if size > _STREAM_LIMIT:
+                raise ProtocolError(f"a stream of more than {_STREAM_LIMIT} bytes")
             for data, name in feed(piece):
                 yield from decode(data, name)
                 if decoder.ended:
                     return
     except TransportError as exc:
         broken: Optional[TransportError] = exc
-        reason = exc.message
     else:
         broken = None
     check_abort(signal)
+    yield from _rest(reader, decoder, broken)
+
+
+def _rest(
+    reader: EventReader, decoder: StreamDecoder, broken: TransportError | None
+) -> Iterator[Chunk]:
+    """What the end of the body completes; *broken* says what ended it early."""
+    reason = "" if broken is None else broken.message
     try:
         for data, name in reader.end():
-            yield from decode(data, name)
+            yield from decoder.feed(data, name)
     except ProtocolError:  # the last event was cut in its middle
         reason = reason or "it broke off inside an event"
     try:
@@ -343,7 +360,7 @@ def _chunks(pieces: Any, decoder: StreamDecoder, signal: Any) -> Iterator[Chunk]
 
 
 def _kind(reply: Reply) -> str:
-    said = reply.headers.get("content-type", "")
+    said = reply.headers.get("content-type", "").lower()
     if "event-stream" in said:
         return "events"
     return "json" if "json" in said and "ndjson" not in said else ""

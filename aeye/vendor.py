@@ -26,6 +26,8 @@ class ModelRule:
     pattern: str
     # Rows of ModelFacts. Of several rules that match, later ones win.
     facts: Mapping[str, Any]
+    # The wire format it holds for; None: for all.
+    format: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ _OPENAI_MODELS = (
     ModelRule(r"gpt-5\.6", {"cache_mark": "prompt_cache_breakpoint"}),
     # 400 "Function tools with reasoning_effort are not supported … in
     # /v1/chat/completions", also when no effort is said.
-    ModelRule(r"gpt-5\.[56]", {"tools_need_no_reasoning": True}),
+    ModelRule(r"gpt-5\.[56]", {"tools_need_no_reasoning": True}, format="chat"),
 )
 
 OPENAI = Vendor(
@@ -315,8 +317,8 @@ def get_vendor(name: str) -> Optional[Vendor]:
 
 
 @lru_cache(maxsize=256)
-def find_facts(vendor: Vendor, model: str) -> ModelFacts:
-    """Return what is known of *model* at *vendor*.
+def find_facts(vendor: Vendor, model: str, format: str = "chat") -> ModelFacts:
+    """Return what is known of *model* at *vendor*, asked in the wire format *format*.
 
     >>> find_facts(OPENAI, "gpt-5-mini").token_cap
     'max_completion_tokens'
@@ -325,6 +327,6 @@ def find_facts(vendor: Vendor, model: str) -> ModelFacts:
     """
     changes: Dict[str, Any] = {}
     for rule in vendor.models:
-        if re.match(rule.pattern, model):
+        if rule.format in (None, format) and re.match(rule.pattern, model):
             changes.update(rule.facts)
     return replace(vendor.facts, **changes)

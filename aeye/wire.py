@@ -350,11 +350,12 @@ class CallAssembler:
         if call.done:  # nothing may follow whole JSON but blanks
             return chunks
         call.extra = extra or call.extra
-        call.id = call.id or id
-        call.name = call.name or name
+        if not call.named:  # what has been said of a call is not taken back
+            call.id = call.id or id
+            call.name = call.name or name
         if arguments:
             call.pieces.append(arguments)
-        return chunks + self._hand_on(call)
+        return chunks + (self._hand_on(call) if call.named else self._announce())
 
     def end(self) -> list[Chunk]:
         """No more calls: return what completes those that are open.
@@ -387,42 +388,54 @@ class CallAssembler:
             return call
         return None
 
+    def _announce(self) -> list[Chunk]:
+        """Name the calls that wait for it, in their order, as far as that goes."""
+        chunks: list[Chunk] = []
+        for call in self._calls:
+            if not call.named and not call.done:
+                if not self._may_be_named(call):
+                    break
+                chunks += self._hand_on(call)
+        return chunks
+
+    def _may_be_named(self, call: _Open) -> bool:
+        # An id may come in a later piece than the name, but not after arguments.
+        if not call.name or not (call.id or call.pieces):
+            return False
+        return not any(
+            other.named and not other.done and other.id in ("", call.id)
+            for other in self._calls
+        )
+
     def _hand_on(self, call: _Open) -> list[Chunk]:
-        if not call.name or (not call.named and self._ambiguous(call)):
-            return []
+        """Return what is new of a call that has been, or may be, named."""
         chunks: list[Chunk] = []
         if not call.named:
             call.named = True
             named = ToolCall(call.id, call.name, "")
             chunks.append(Chunk(tool_call_named=named))
-        while call.sent < len(call.pieces):
-            piece = call.pieces[call.sent]
-            call.sent += 1
+        for piece in call.pieces[call.sent :]:
             delta = ToolCallDelta(call.id, call.name, piece)
             chunks.append(Chunk(tool_call_arguments=delta))
+        call.sent = len(call.pieces)
         return chunks
 
-    def _ambiguous(self, call: _Open) -> bool:
-        return any(
-            other.named and not other.done and other.id in ("", call.id)
-            for other in self._calls
-            if other is not call
-        )
-
     def _complete_whole(self) -> list[Chunk]:
+        """Complete the calls whose arguments are whole, as a new one begins."""
         chunks: list[Chunk] = []
         for call in self._calls:
-            if not call.done and call.name and _whole(call):
-                if not call.named and self._ambiguous(call):
+            if not call.done and _whole(call):
+                if not call.named:
+                    chunks += self._announce()
+                if not call.named:
                     break
                 chunks += self._complete(call)
         return chunks
 
     def _complete(self, call: _Open) -> list[Chunk]:
-        chunks = self._hand_on(call)
         call.done = True
         if call.name:
-            return [*chunks, Chunk(tool_call=call.whole())]
+            return [*self._hand_on(call), Chunk(tool_call=call.whole())]
         if call.text().strip():
             raise ProtocolError(f"a tool call without a name: {call.text()!r:.80}")
         return []
