@@ -40,9 +40,9 @@ from .emit_node import (
     TupleNode,
     as_schema,
     children,
-    graph_of,
     remember,
 )
+from .emit_read import graph_of
 from .schema import Schema, unsafe_pattern
 
 __all__ = [

@@ -44,9 +44,9 @@ from .emit_node import (
     Scalar,
     TupleNode,
     as_schema,
-    graph_of,
     remember,
 )
+from .emit_read import graph_of
 from .emit_words import describe_checks, list_values
 from .schema import Schema
 
@@ -568,7 +568,7 @@ class _Emitter:
 
 
 def _name_definitions(graph: Graph, descriptor: FormatDescriptor) -> dict[str, str]:
-    """Give each definition a name that no pointer has to escape, and its own."""
+    """Give each definition its name, but leave ``Any`` to any JSON value."""
     taken = set()
     if descriptor.any_encoding in ("recursive-strict", "recursive-open"):
         taken.add(_ANY)
@@ -576,12 +576,9 @@ def _name_definitions(graph: Graph, descriptor: FormatDescriptor) -> dict[str, s
     for key, name in graph.names.items():
         if key not in graph.nodes or key == "#":
             continue
-        plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name.replace("~1", "/")) or "_"
-        unique = plain
-        count = 2
+        unique = name
         while unique in taken:
-            unique = f"{plain}_" if unique == plain else f"{plain}_{count}"
-            count += 1
+            unique += "_"
         taken.add(unique)
         names[key] = unique
     return names

@@ -28,9 +28,9 @@ from .emit_node import (
     Ref,
     Scalar,
     TupleNode,
-    graph_of,
     remember,
 )
+from .emit_read import graph_of
 from .schema import Schema
 from .schema_pattern import runnable
 

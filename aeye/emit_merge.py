@@ -9,7 +9,7 @@ __all__ = [
     "ANNOTATIONS",
     "COMBINATORS",
     "TYPE_KEYWORDS",
-    "hidden_parts",
+    "says_presence_only",
     "infer_types",
     "json_type",
     "merge_flat",
@@ -127,10 +127,10 @@ def split_schema(
     return notes, combinators, flat
 
 
-def hidden_parts(branch: dict[str, Any]) -> bool:
+def says_presence_only(branch: dict[str, Any]) -> bool:
     """Say whether *branch* speaks only of which keys are there.
 
-    >>> hidden_parts({"required": ["a"]}), hidden_parts({"properties": {}})
+    >>> says_presence_only({"required": ["a"]}), says_presence_only({"properties": {}})
     (True, False)
     """
     _, combinators, flat = split_schema(branch)
