@@ -286,7 +286,6 @@ def split_data_url(url: str) -> tuple[str, str, str]:
 class _Open:
     """A call that is being assembled."""
 
-    key: Any
     id: str
     name: str = ""
     pieces: List[str] = field(default_factory=list)
@@ -296,6 +295,8 @@ class _Open:
     sent: int = 0
     named: bool = False
     done: bool = False
+    # How often the arguments were looked at and were not whole.
+    looks: int = 0
 
     def text(self) -> str:
         if len(self.pieces) > 1:
@@ -322,6 +323,11 @@ class CallAssembler:
 
     def __init__(self) -> None:
         self._calls: List[_Open] = []
+        # Those that are not complete, the latest by place and by id, the last of all.
+        self._open: List[_Open] = []
+        self._by_key: Dict[Any, _Open] = {}
+        self._by_id: Dict[str, _Open] = {}
+        self._last: Optional[_Open] = None
 
     @property
     def any(self) -> bool:
@@ -344,9 +350,12 @@ class CallAssembler:
         call = self._find(key, id, name, arguments)
         chunks: list[Chunk] = []
         if call is None:
-            call = _Open(key, id)
             chunks = self._complete_whole()
+            call = self._last = self._by_key[key] = _Open(id)
             self._calls.append(call)
+            self._open.append(call)
+        if id:
+            self._by_id[id] = call
         if call.done:  # nothing may follow whole JSON but blanks
             return chunks
         call.extra = extra or call.extra
@@ -364,35 +373,31 @@ class CallAssembler:
             ProtocolError: a call has arguments and never got a name.
         """
         chunks: list[Chunk] = []
-        for call in self._calls:
-            if not call.done:
-                chunks += self._complete(call)
+        for call in self._open:
+            chunks += self._complete(call)
+        self._open = []
         return chunks
 
     def _find(self, key: Any, id: str, name: str, arguments: str) -> _Open | None:
         """Return the call a piece belongs to, or None for a new one."""
         if key is None:
             if not id:
-                return self._calls[-1] if self._calls and not name else None
-            same = [call for call in self._calls if call.id == id]
-            return same[-1] if same and not (same[-1].done and name) else None
-        for call in reversed(self._calls):
-            if call.key != key:
-                continue
-            if id and call.id and id != call.id:  # one index for all: the id decides
-                return None
-            if not id and name and call.done:
-                return None
-            if name and arguments.startswith("{") and _whole(call):
-                return None
-            return call
-        return None
+                return None if name else self._last
+            same = self._by_id.get(id)
+            return None if same is None or (same.done and name) else same
+        call = self._by_key.get(key)
+        if call is None or (id and call.id and id != call.id):
+            return None  # some hosts have one index for all: the id decides
+        begins = name and (call.done or arguments.startswith("{"))
+        if begins and not id and (call.done or _whole(call)):
+            return None  # and some have no ids either
+        return call
 
     def _announce(self) -> list[Chunk]:
         """Name the calls that wait for it, in their order, as far as that goes."""
         chunks: list[Chunk] = []
-        for call in self._calls:
-            if not call.named and not call.done:
+        for call in self._open:
+            if not call.named:
                 if not self._may_be_named(call):
                     break
                 chunks += self._hand_on(call)
@@ -404,7 +409,7 @@ class CallAssembler:
             return False
         return not any(
             other.named and not other.done and other.id in ("", call.id)
-            for other in self._calls
+            for other in self._open
         )
 
     def _hand_on(self, call: _Open) -> list[Chunk]:
@@ -423,13 +428,14 @@ class CallAssembler:
     def _complete_whole(self) -> list[Chunk]:
         """Complete the calls whose arguments are whole, as a new one begins."""
         chunks: list[Chunk] = []
-        for call in self._calls:
-            if not call.done and _whole(call):
+        for call in self._open:
+            if _whole(call):
                 if not call.named:
                     chunks += self._announce()
                 if not call.named:
                     break
                 chunks += self._complete(call)
+        self._open = [call for call in self._open if not call.done]
         return chunks
 
     def _complete(self, call: _Open) -> list[Chunk]:
@@ -441,9 +447,16 @@ class CallAssembler:
         return []
 
 
+# A call is looked at this often, so that no answer can make it costly.
+_MAX_LOOKS = 8
+
+
 def _whole(call: _Open) -> bool:
     """Whether the arguments so far are complete. Cheap where they are not."""
     if not call.pieces or not call.pieces[-1].rstrip().endswith("}"):
+        return False
+    call.looks += 1
+    if call.looks > _MAX_LOOKS:
         return False
     try:
         return isinstance(json.loads(call.text()), dict)

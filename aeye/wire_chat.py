@@ -555,7 +555,8 @@ class _Decoder:
         calls = delta.get("tool_calls")
         if calls:
             for call in read_objects(calls):
-                chunks += self._calls.add(call.get("index"), *_call_fields(call))
+                place = read_count(call.get("index"))
+                chunks += self._calls.add(place, *_call_fields(call))
 
     def end(self, reason: str = "") -> Iterable[Chunk]:
         if not self.finished:
