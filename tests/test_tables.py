@@ -132,7 +132,7 @@ def said(event: Any) -> str:
     words = []
     for field in dataclasses.fields(event):
         value = getattr(event, field.name)
-        if field.name == "request" or field.name.startswith("_") or value is None:
+        if field.name == "request" or field.name.startswith("_") or value in (None, {}):
             continue
         if field.name == "iterations":
             words.append(f"#{value}")
