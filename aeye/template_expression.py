@@ -26,8 +26,8 @@ from .template_tree import Call, Expression, Literal, Path, error_at
 from .template_value import MISSING, is_true, look_up, text_of
 
 __all__ = [
-    "BUILT_IN",
     "Arguments",
+    "BUILT_IN",
     "Edge",
     "Helper",
     "Program",

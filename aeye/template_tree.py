@@ -15,8 +15,6 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple, Union
 from .errors import TemplateError
 
 __all__ = [
-    "MAX_DEPTH",
-    "SPACES",
     "Block",
     "Call",
     "Comment",
@@ -24,9 +22,11 @@ __all__ = [
     "Include",
     "Link",
     "Literal",
+    "MAX_DEPTH",
     "Node",
     "Output",
     "Path",
+    "SPACES",
     "Section",
     "Strip",
     "Text",
@@ -37,8 +37,8 @@ __all__ = [
     "trim_link",
 ]
 
-# How deep blocks, sub-expressions and partials nest, all together. Each level
-# costs up to three frames of the stack, of which Python has a thousand.
+# How deep blocks, sub-expressions and partials nest, all together. A level costs up
+# to six frames of the stack, of which Python has a thousand.
 MAX_DEPTH = 100
 
 

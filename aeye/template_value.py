@@ -31,8 +31,8 @@ from types import (
 from typing import Any, Callable, Collection, Iterable, Iterator, List, Tuple
 
 __all__ = [
-    "MISSING",
     "CircularError",
+    "MISSING",
     "Merged",
     "entries",
     "is_empty",
@@ -71,7 +71,7 @@ class CircularError(ValueError):
     """Data that contains itself has no text."""
 
 
-class Merged(Mapping):  # type: ignore[type-arg]  # 3.9: a generic base at run time
+class Merged(Mapping[str, object]):
     """A context with some names laid over it, for partials with named arguments."""
 
     def __init__(self, over: Mapping[str, object], base: object) -> None:
