@@ -102,7 +102,12 @@ def class_scope(cls: Any, owner: type | None = None) -> Dict[str, Any]:
     for known in (cls, owner):
         if known is not None:
             scope.setdefault(known.__name__, known)
-    return scope
+    return {**scope, **_type_parameters(cls)}
+
+
+def _type_parameters(obj: Any) -> Dict[str, Any]:
+    """The T of ``class Page[T]`` and ``def first[T](…)``, which 3.12 knows."""
+    return {param.__name__: param for param in getattr(obj, "__type_params__", ())}
 
 
 def plain_function(obj: Any) -> Any:
@@ -129,7 +134,7 @@ def _own_annotations(obj: Any) -> Dict[str, Any]:
 
 def function_scope(fn: Any) -> Dict[str, Any]:
     """Give the names that annotations of *fn* may use, its closure's included."""
-    scope = dict(getattr(fn, "__globals__", {}))
+    scope = {**getattr(fn, "__globals__", {}), **_type_parameters(fn)}
     code = getattr(fn, "__code__", None)
     cells = getattr(fn, "__closure__", None) or ()
     for name, cell in zip(code.co_freevars if code else (), cells):

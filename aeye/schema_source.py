@@ -126,7 +126,7 @@ def describe(source: Any) -> _Described:
     try:
         node, shape = reader.read(source, "$")
     except RecursionError as exc:
-        raise SchemaError(f"{source!r} nests too deeply", path="$") from exc
+        raise SchemaError("the type nests too deeply", path="$") from exc
     return reader.finish(node), shape
 
 
