@@ -20,9 +20,11 @@ from typing import (
     overload,
 )
 
-from .agent_event import AgentToolEvent, ChildEvent
+from .agent_event import AgentStreamEvent, AgentToolEvent, ChildEvent
 from .conduct import Settings
 from .context import Context
+from .decision import nest, where_it_waits
+from .errors import PromptSuspend, ToolApprovalRequiredError
 from .hooks import bind_approvals, bind_hook, bind_middleware
 from .memory import MemoryContext, MemoryOptions
 from .message import Message
@@ -195,20 +197,20 @@ class Agent(Generic[T]):
 
     def resume(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[Message] | ToolApprovalRequiredError | PromptSuspend,
         decisions: Mapping[str, Any],
         *,
         input: Any = None,
     ) -> PromptRequest[T]:
         """Return a request that goes on where a run waits.
 
-        *messages* are those of the ``ToolApprovalRequiredError`` or ``PromptSuspend``;
-        *decisions* say for each call that waits, by its id: True to run it with the
-        arguments it has, a text to refuse it, or ``Result(value)`` to answer it.
-        Calls that nothing was said about go on waiting.
+        *messages* is the error that was raised, or its messages, which can be saved
+        and read. *decisions* say for each call that waits, by its id: True to run it
+        with the arguments it has, a text to refuse it, or ``Result(value)`` to answer
+        it; ``"a/b"`` is the call ``b`` of a child agent inside the call ``a``. Calls
+        that nothing was said about go on waiting.
         """
-        ctx = self._ctx.replace(messages=(), decisions=dict(decisions))
-        return self._request(ctx, _transcript(messages), input, self._settings)
+        return self._resume(messages, decisions, input, self._settings)
 
     def as_tool(
         self,
@@ -225,16 +227,18 @@ class Agent(Generic[T]):
         """
 
         def ask(args: Mapping[str, str], ctx: Context) -> str:
-            return self._child(args["prompt"], ctx, max_turns).send().output
+            try:
+                return self._child(args["prompt"], ctx, max_turns).send().output
+            except ToolApprovalRequiredError as exc:
+                raise _waiting(exc) from exc
 
         def tell(args: Mapping[str, str], ctx: Context) -> Any:
-            request = self._child(args["prompt"], ctx, max_turns)
-            with request.stream() as events:
-                for event in events:
-                    if isinstance(event, AgentToolEvent):
-                        yield ChildEvent(event.agent_id, event.agent_name, event.event)
-                    else:
-                        yield ChildEvent(self.id, self.name, event)
+            try:
+                with self._child(args["prompt"], ctx, max_turns).stream() as events:
+                    for event in events:
+                        yield self._forwarded(event)
+            except ToolApprovalRequiredError as exc:
+                raise _waiting(exc) from exc
             return events.response.output
 
         return Tool(
@@ -244,15 +248,40 @@ class Agent(Generic[T]):
             schema=_CHILD_SCHEMA,
         )
 
+    def _resume(
+        self,
+        place: Any,
+        decisions: Mapping[str, Any],
+        input: Any,
+        settings: Settings,
+    ) -> PromptRequest[T]:
+        saved, children = where_it_waits(place)
+        ctx = self._ctx.replace(decisions=nest(decisions, children))
+        base = ctx.messages
+        if saved[: len(base)] == base:  # the context's own are there already
+            saved = saved[len(base) :]
+        else:
+            ctx = ctx.replace(messages=())
+        return self._request(ctx, _transcript(saved), input, settings)
+
     def _child(
         self, text: str, ctx: Context, max_turns: Optional[int]
     ) -> PromptRequest[T]:
-        own = self._ctx
-        if not self._own_ctx:
-            own = ctx.replace(messages=(), metadata={}, tool_call_id=None)
-        own = own.replace(signal=ctx.signal)
-        request = self._request(own, (_said(text),), None, self._settings)
+        own = self._ctx if self._own_ctx else ctx.replace(metadata={})
+        said: Tuple[Message, ...] = (_said(text),)
+        if ctx.decisions is not None:  # it goes on where it waited
+            own, said = own.replace(messages=()), ctx.messages
+        elif not self._own_ctx:
+            own = own.replace(messages=())
+        own = own.replace(signal=ctx.signal, decisions=ctx.decisions, tool_call_id=None)
+        request = self._request(own, said, None, self._settings)
         return request if max_turns is None else request.max_turns(max_turns)
+
+    def _forwarded(self, event: AgentStreamEvent) -> ChildEvent:
+        """Return what the calling run is told; a grandchild's event as its own."""
+        if isinstance(event, AgentToolEvent):
+            return ChildEvent(event.agent_id, event.agent_name, event.event)
+        return ChildEvent(self.id, self.name, event)
 
     def _request(
         self,
@@ -296,6 +325,19 @@ class Session(Generic[T]):
             )
         agent = self._agent
         return agent._request(agent._ctx, (_said(prompt),), input, self._settings)
+
+    def resume(
+        self,
+        messages: Sequence[Message] | ToolApprovalRequiredError | PromptSuspend,
+        decisions: Mapping[str, Any],
+        *,
+        input: Any = None,
+    ) -> PromptRequest[T]:
+        """Return a request that goes on where a run of this session waits.
+
+        As ``Agent.resume``; what was said and is not held yet is saved with the rest.
+        """
+        return self._agent._resume(messages, decisions, input, self._settings)
 
     def messages(self) -> tuple[Message, ...]:
         """Return what the session holds."""
@@ -353,6 +395,13 @@ def _tool_name(name: str) -> str:
     'Travel_advisor_EU'
     """
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64] or "agent"
+
+
+def _waiting(error: ToolApprovalRequiredError) -> PromptSuspend:
+    """Return the signal that makes the run around a child that waits wait too."""
+    return PromptSuspend(
+        messages=error.messages, children=error.children, request=error.request
+    )
 
 
 def _about(name: str) -> str:

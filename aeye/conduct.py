@@ -106,6 +106,8 @@ __all__ = ["Conduct", "Events", "Settings", "Start", "Told"]
 Start = Callable[[Any, Context, Policy], Run]
 Events = Generator[AgentEvent, None, "Told"]
 
+# What the model reads where a call that had waited was begun by an earlier run.
+_STARTED = "[not run: it was started before, and what came of it is not known]"
 _CONTROLS = {"run": RunControl(), "tool": ToolControl()}
 
 
@@ -241,7 +243,9 @@ class Conduct(Policy):
             )
         )
         stored: Sequence[Message] = ()
-        if self._journal is not None:
+        if self._journal is not None and self._ctx.decisions is not None:
+            self._journal.catch_up(self._said)
+        elif self._journal is not None:
             stored = self._journal.load()
             for message in self._fresh:
                 self._journal.message(message)
@@ -340,14 +344,16 @@ class Conduct(Policy):
     def _suspension(self, transcript: Sequence[Message]) -> Exception:
         """Return what a run raises that waits; its messages are where to resume."""
         messages = tuple(dropwhile(_is_system, transcript))
+        children = cast(Run, self._run).children
         if self._waiting is None:
-            return PromptSuspend(messages=messages)
+            return PromptSuspend(messages=messages, children=children)
         return ToolApprovalRequiredError(
             f"Tool approval required for {self._waiting.tool_name}, but no approval "
             "handler is configured: give one with approvals(…), or decide later with "
-            "resume(error.messages, {error.request.tool_call_id: True})",
+            "agent.resume(error, {error.request.tool_call_id: True})",
             messages=messages,
             request=self._waiting,
+            children=children,
         )
 
     def _lose(self, error: Exception) -> Exception:
@@ -560,6 +566,9 @@ class Conduct(Policy):
     def admit(self, call: Call) -> Any:
         """A call is about to start: the hook may stop it, middleware change it."""
         record = self._record(call)
+        waited = self._turn == 0 and self._journal is not None
+        if waited and not cast(Journal, self._journal).start(call.call.id):
+            return _STARTED
         self._watch.start_tool(record.about)
         action = self._ask("on_tool_call", record.about)
         if action is not None and action.type == "skip":
@@ -579,7 +588,7 @@ class Conduct(Policy):
     def before_tool(self, call: Call) -> Any:
         """The arguments are good: ask for consent where a hook wants that."""
         wish = self._record(call).wish
-        if wish is None or call.decision is True:
+        if wish is None or call.consented:
             return None
         answer = self.approve(call, wish)
         if answer is None:
@@ -613,6 +622,10 @@ class Conduct(Policy):
         """A call has its outcome: middleware may change it, the hook sees it."""
         record = self._record(call)
         if call.status == "suspended":
+            inner = call.signal.request if call.signal is not None else None
+            if inner is not None:
+                path = f"{call.call.id}/{inner.tool_call_id}"
+                self._waiting = replace(inner, tool_call_id=path)
             return
         fault: Optional[Exception] = None
         if call.error is not None:

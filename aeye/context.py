@@ -9,7 +9,7 @@ from typing import Any, Callable, ClassVar, Dict, Iterable, Mapping, Optional, T
 from .callback import Bound, bind
 from .message import Message
 
-__all__ = ["Abort", "Context", "Result"]
+__all__ = ["Abort", "Context", "Result", "Resume"]
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,18 @@ class Result:
     """In ``ctx.decisions``: answer the call with *value* instead of running it."""
 
     value: Any = None
+
+
+@dataclass(frozen=True)
+class Resume:
+    """In ``ctx.decisions``: the run inside the call goes on, from *messages*.
+
+    *decisions* are about that run's own calls. The tool is run again and finds both
+    on its context.
+    """
+
+    messages: Tuple[Message, ...]
+    decisions: Mapping[str, Any]
 
 
 class Abort:
@@ -141,7 +153,7 @@ class Context:
     tool_retries: Optional[int]
     user_turn: Any
     metadata: Mapping[str, Any]
-    # {call id: True | "why not" | Result(value)} for calls that wait.
+    # {call id: True | "why not" | Result(value) | Resume(…)} for calls that wait.
     decisions: Optional[Mapping[str, Any]]
     # Refuse a broken history instead of repairing it.
     strict_history: bool

@@ -34,7 +34,7 @@ from typing import (
 )
 
 from .callback import Bound, attempt
-from .context import Abort, Context, Result
+from .context import Abort, Context, Result, Resume
 from .errors import (
     PromptSuspend,
     Signal,
@@ -119,8 +119,11 @@ class Call:
     # The content of the reply, once it is settled.
     reply: Union[str, Tuple[Part, ...]] = ""
     error: Optional[Exception] = None
-    # What the caller has decided: True, the text of a refusal, or a ``Result``.
+    # What the caller has decided: True, the text of a refusal, a ``Result`` or a
+    # ``Resume``.
     decision: Any = None
+    # Why it waits.
+    signal: Optional[PromptSuspend] = None
     # When a running call is given up, on the clock of ``time.monotonic``.
     deadline: Optional[float] = None
     # The worker that runs it.
@@ -130,6 +133,11 @@ class Call:
     def settled(self) -> bool:
         """Whether nothing more will happen to the call."""
         return self.status not in ("waiting", "running")
+
+    @property
+    def consented(self) -> bool:
+        """Whether the caller has decided that the call is to run."""
+        return self.decision is True or isinstance(self.decision, Resume)
 
     def settle(self, status: Status, reply: Any) -> None:
         """Say what became of the call and what the model reads."""
@@ -427,7 +435,14 @@ class Batch:
         return None
 
     def _ctx(self, call: Call) -> Context:
-        return self._setup.ctx.replace(tool_call_id=call.call.id)
+        inner = call.decision
+        if not isinstance(inner, Resume):
+            return self._setup.ctx.replace(tool_call_id=call.call.id)
+        return self._setup.ctx.replace(
+            tool_call_id=call.call.id,
+            messages=inner.messages,
+            decisions=inner.decisions,
+        )
 
     def _launch(self, call: Call) -> Events:
         """Start *call* beside the caller."""
@@ -443,7 +458,7 @@ class Batch:
 
     def _ready(self, call: Call) -> Generator[Event, None, bool]:
         """Bring *call* to where its tool runs; return False where it does not."""
-        if call.decision is not None and call.decision is not True:
+        if call.decision is not None and not call.consented:
             yield from self._heed(call, call.decision, None)
             return False
         if self._setup.admit is not None:
@@ -465,7 +480,7 @@ class Batch:
     def _permit(self, call: Call) -> Any:
         answer = self._setup.before(call)
         tool = cast(Tool[Any], call.tool)
-        if answer is not None or tool.approval is None or call.decision is True:
+        if answer is not None or tool.approval is None or call.consented:
             return answer
         wish = tool.needs_approval(call.args, self._ctx(call))
         return None if wish is None else self._setup.approve(call, wish)
@@ -594,6 +609,7 @@ class Batch:
         """Settle *call* that raised."""
         tool = cast(Tool[Any], call.tool)
         if isinstance(error, PromptSuspend):
+            call.signal = error
             call.settle("suspended", "")
             self._halt = self._halt or "stopped"
             yield from self._after(call)

@@ -42,7 +42,7 @@ added when it is printed. No error holds a key, a header or a live object.
 
 from __future__ import annotations
 
-from typing import Any, Sequence, Tuple
+from typing import Any, Mapping, Sequence, Tuple
 
 from .message import Message
 from .usage import Usage
@@ -417,12 +417,15 @@ class ToolApprovalRequiredError(PromptError):
         messages: Sequence[Message] = (),
         usage: Usage | None = None,
         request: Any = None,
+        children: Mapping[str, Sequence[Message]] | None = None,
     ) -> None:
         super().__init__(
             message, prompt_name=prompt_name, messages=messages, usage=usage
         )
         # What waits, a ``ToolApprovalRequest``: the tool's name, the arguments, …
         self.request = request
+        # As those of ``PromptSuspend``.
+        self.children = {k: tuple(v) for k, v in (children or {}).items()}
 
 
 class Signal(Exception):
@@ -444,7 +447,13 @@ class PromptSuspend(Signal):
         message: str = "Prompt execution suspended",
         *,
         messages: Sequence[Message] = (),
+        children: Mapping[str, Sequence[Message]] | None = None,
+        request: Any = None,
     ) -> None:
         super().__init__(message)
         # The transcript to resume from, set where the signal leaves a run.
         self.messages: Tuple[Message, ...] = tuple(messages)
+        # By call id, the same of runs inside calls that wait; "a/b" is inside "a".
+        self.children = {k: tuple(v) for k, v in (children or {}).items()}
+        # The ``ToolApprovalRequest``, where somebody's consent is waited for.
+        self.request = request

@@ -292,6 +292,13 @@ class SuspendEvent(Event):
     """The run waits; ``request.messages`` is where to resume. The last event."""
 
     type: ClassVar[Literal["suspend"]] = "suspend"
+    # By call id, where runs inside calls that wait are to resume.
+    children: Mapping[str, Tuple[Message, ...]] = field(default_factory=dict)
+
+    @property
+    def messages(self) -> Tuple[Message, ...]:
+        """Where to resume from."""
+        return self.request.messages
 
     def to_dict(self) -> Json:
         """Return a JSON form, with the messages to resume from."""

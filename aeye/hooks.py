@@ -22,6 +22,7 @@ from typing import (
 )
 
 from .callback import Bound, bind
+from .decision import REJECTED
 from .message import Message
 from .request import Request
 from .response import Response
@@ -61,8 +62,6 @@ __all__ = [
     "request_tool_approval",
     "skip_tool",
 ]
-
-REJECTED = "Tool approval was rejected."
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import (
-    AbstractSet,
     Any,
     Callable,
+    Dict,
     Generator,
     Iterable,
     Iterator,
@@ -25,7 +25,8 @@ from typing import (
 )
 
 from .callback import Bound, attempt
-from .context import Abort, Context, Result
+from .context import Abort, Context
+from .decision import decided, unanswered
 from .dispatch import Batch, Call, Events, Execution, Setup, Workers, suspend
 from .errors import (
     AeyeError,
@@ -71,8 +72,6 @@ __all__ = ["DEFAULT_USER_TURN", "Plan", "Policy", "Recipe", "Run", "Stats"]
 
 # Some vendors refuse a request that has nothing but a system message.
 DEFAULT_USER_TURN = "Begin."
-# What the model reads where consent was refused without a word.
-REJECTED = "Tool approval was rejected."
 
 _UNSET: Any = object()
 
@@ -243,6 +242,8 @@ class Run:
         self.messages: List[Message] = []
         self.usage = Usage.empty()
         self.incompatible = False
+        # By call id, where runs inside calls that wait are to resume.
+        self.children: Dict[str, Tuple[Message, ...]] = {}
         # Set before the generator is closed by hand: then the end waits for tools.
         self.closing = False
         self._done = False
@@ -333,25 +334,25 @@ class Run:
             given = given[1:]
         pending = frozenset[str]()
         if self.given.decisions is not None:
-            pending = frozenset(call.id for call in _unanswered(given))
+            pending = frozenset(call.id for call in unanswered(given))
         return repair(given, pending=pending, strict=self.ctx.strict_history)
 
     def _resume(self) -> Generator[Event, None, bool]:
         """Begin with calls that wait, as far as they were decided about."""
         if self.given.decisions is None:
             return True
-        calls = _unanswered(self._transcript)
-        decided = _decided(calls, self.given.decisions, self._ids())
+        calls = unanswered(self._transcript)
+        found = decided(calls, self.given.decisions, self._ids())
         if not calls:
             return True
         request = self._request.with_messages(self._transcript)
         turn = self._turn = _Turn(request, Collector(), Batch(self._setup, request))
         for call in calls:
-            if call.id in decided:
-                turn.batch.add(call, decided[call.id])
+            if call.id in found:
+                turn.batch.add(call, found[call.id])
         yield from turn.batch.finish()
         going = yield from self._ran(turn, "")
-        waiting = frozenset(call.id for call in _unanswered(self._transcript))
+        waiting = frozenset(call.id for call in unanswered(self._transcript))
         self._transcript = list(repair(self._transcript, pending=waiting))
         self._suspended = self._suspended or bool(waiting)
         return going and not waiting
@@ -643,6 +644,8 @@ class Run:
             self._raise_if_wanted(call)
         statuses = [call.status for call in batch.calls]
         if "suspended" in statuses:
+            for call in batch.calls:
+                self._adopt_child(call)
             self._suspended = True
             return False
         if "interrupted" in statuses:
@@ -651,6 +654,14 @@ class Run:
         if self.abort.is_set():
             return False
         return self._after_tools(batch, errors)
+
+    def _adopt_child(self, call: Call) -> None:
+        """Keep where the run inside *call*, if there is one, is to resume."""
+        if call.signal is not None and call.signal.messages:
+            within = call.call.id
+            self.children[within] = call.signal.messages
+            for name, messages in call.signal.children.items():
+                self.children[f"{within}/{name}"] = messages
 
     def _after_tools(self, batch: Batch, errors: int) -> bool:
         """Apply the limits on tools; return whether to go on."""
@@ -794,7 +805,7 @@ class Run:
             yield ResponseTokensEvent(request, tokens)
         yield UsageEvent(request, self.usage)
         if self._suspended:
-            yield SuspendEvent(request)
+            yield SuspendEvent(request, self.children)
             return None
         tools_only = self.recipe.tools_only
         if self._result is _UNSET and self.abort.is_set() and self._error is None:
@@ -881,45 +892,6 @@ class Run:
 _WISHES = frozenset(
     ("config", "max_iterations", "output_retries", "forget_retries", "tool_retries")
 )
-
-
-def _unanswered(messages: Sequence[Message]) -> List[ToolCall]:
-    """Return the calls of a last assistant message that have no reply."""
-    answered = set()
-    for message in reversed(messages):
-        if message.role != "tool":
-            return [call for call in message.tool_calls if call.id not in answered]
-        answered.add(message.tool_call_id)
-    return []
-
-
-def _decided(
-    calls: Sequence[ToolCall], decisions: Mapping[str, Any], known: AbstractSet[str]
-) -> Mapping[str, Any]:
-    """Return what was decided about which of *calls*, checked."""
-    unknown = sorted(set(decisions) - known)
-    if unknown:
-        raise ValueError(
-            f"decisions: no call of the history has the id {unknown[0]!r}; those "
-            f"that wait are {[call.id for call in calls]}"
-        )
-    found = {}
-    for call in calls:
-        said = decisions.get(call.id)
-        if said is False:
-            said = REJECTED
-        if (
-            said is not None
-            and said is not True
-            and not isinstance(said, (str, Result))
-        ):
-            raise TypeError(
-                f"decisions[{call.id!r}] is True, the text of a refusal or a Result, "
-                f"not {said!r:.80}"
-            )
-        if said is not None:
-            found[call.id] = said
-    return found
 
 
 def _first(*values: Any) -> Any:

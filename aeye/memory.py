@@ -1,7 +1,8 @@
 """Sessions: where their messages are kept, and when they are saved.
 
 A store is any object with ``load``, ``append`` and ``clear``, and perhaps
-``record_error``. Two are here: one in memory, one in an SQLite file.
+``record_error`` and ``start_call``. Two are here: one in memory, one in an SQLite
+file.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import (
     Optional,
     Protocol,
     Sequence,
+    Set,
     Tuple,
 )
 
@@ -119,6 +121,7 @@ class InMemoryStore:
 
     def __init__(self) -> None:
         self._messages: Dict[Tuple[str, str], List[Message]] = {}
+        self._started: Dict[Tuple[str, str], Set[str]] = {}
         self._lock = threading.Lock()
 
     def load(self, context: MemoryContext) -> Sequence[Message]:
@@ -141,6 +144,15 @@ class InMemoryStore:
         """Forget the session."""
         with self._lock:
             self._messages.pop(context.key, None)
+            self._started.pop(context.key, None)
+
+    def start_call(self, context: MemoryContext, tool_call_id: str) -> bool:
+        """Note that a call is run that had waited; False where that was noted."""
+        with self._lock:
+            started = self._started.setdefault(context.key, set())
+            first = tool_call_id not in started
+            started.add(tool_call_id)
+            return first
 
 
 _TABLES = """
@@ -160,6 +172,12 @@ CREATE TABLE IF NOT EXISTS aeye_errors (
     run_id TEXT NOT NULL,
     error TEXT NOT NULL,
     messages TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS aeye_calls (
+    session_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    tool_call_id TEXT NOT NULL,
+    PRIMARY KEY (session_id, user_id, tool_call_id)
 );
 """
 
@@ -205,7 +223,7 @@ class SQLiteStore:
 
     def clear(self, context: MemoryContext) -> None:
         """Forget the session, its errors too."""
-        for table in ("aeye_messages", "aeye_errors"):
+        for table in ("aeye_messages", "aeye_errors", "aeye_calls"):
             self._run(
                 f"DELETE FROM {table} WHERE session_id = ? AND user_id = ?",
                 [context.key],
@@ -225,6 +243,19 @@ class SQLiteStore:
             "VALUES (?, ?, ?, ?, ?)",
             [(*context.key, run_id, f"{type(error).__name__}: {error}", said)],
         )
+
+    def start_call(self, context: MemoryContext, tool_call_id: str) -> bool:
+        """Note that a call is run that had waited; False where that was noted."""
+        connection = self._open()
+        try:
+            with connection:
+                done = connection.execute(
+                    "INSERT OR IGNORE INTO aeye_calls VALUES (?, ?, ?)",
+                    (*context.key, tool_call_id),
+                )
+                return done.rowcount == 1
+        finally:
+            connection.close()
 
     def _run(self, sql: str, rows: Sequence[Tuple[Any, ...]]) -> List[Any]:
         """Execute *sql* for each of *rows* in one transaction; return what it gives."""
@@ -269,6 +300,19 @@ class Journal:
     def load(self) -> Sequence[Message]:
         """Return what the session holds."""
         return tuple(self._store.load(self._context))
+
+    def catch_up(self, said: Sequence[Message]) -> None:
+        """A run goes on from *said*: take in what the session does not hold."""
+        held = self.load()
+        last = held[-1] if held else None
+        at = max((i for i, m in enumerate(said) if m == last), default=-1)
+        for message in said[at + 1 :]:
+            self.message(message)
+
+    def start(self, tool_call_id: str) -> bool:
+        """Whether a call that had waited may be run: nobody has begun it before."""
+        start = getattr(self._store, "start_call", None)
+        return start is None or bool(start(self._context, tool_call_id))
 
     def message(self, message: Message) -> None:
         """The run has a new *message*."""

@@ -27,11 +27,13 @@ from typing import (
 
 from .callback import Bound, bind
 from .context import Context
+from .decision import nest, where_it_waits
 from .dispatch import Execution
 from .errors import AbortedError, IncompatibleError, PromptSuspend
 from .event import (
     Event,
     PromptEvent,
+    SuspendEvent,
     TextPartialEvent,
     ToolErrorEvent,
     ToolOutputEvent,
@@ -355,7 +357,7 @@ class Prompt(Generic[T]):
         if last is not None and last.type == "complete":
             return cast(T, output)
         if last is not None and last.type == "suspend":
-            raise PromptSuspend(messages=last.request.messages)
+            raise PromptSuspend(messages=last.request.messages, children=run.children)
         kind, why = (
             (IncompatibleError, "config or retool said that it does not fit here")
             if run.incompatible
@@ -505,21 +507,23 @@ class Prompt(Generic[T]):
 
     def resume(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[Message] | PromptSuspend | SuspendEvent,
         decisions: Mapping[str, Any],
         input: Any = None,
         ctx: Context | Mapping[str, Any] | None = None,
     ) -> T:
         """Go on where a run waits, and return its output as calling the prompt does.
 
-        *messages* are those of the ``PromptSuspend`` or of the ``suspend`` event's
-        request. *decisions* say for each call that waits, by its id: True to run it
+        *messages* is the ``PromptSuspend``, the ``suspend`` event, or the messages of
+        either. *decisions* say for each call that waits, by its id: True to run it
         with the arguments it has, a text to refuse it, or ``Result(value)`` to answer
-        it. Calls that nothing was said about go on waiting. For the events, ``run``
-        with both on the context does the same.
+        it; ``"a/b"`` is the call ``b`` of a run inside the call ``a``. Calls that
+        nothing was said about go on waiting. For the events, ``run`` with both on the
+        context does the same.
         """
-        ctx = Context.of(ctx)
-        return self(input, ctx.replace(messages=messages, decisions=dict(decisions)))
+        saved, children = where_it_waits(messages)
+        said = nest(decisions, children)
+        return self(input, Context.of(ctx).replace(messages=saved, decisions=said))
 
     def forget(
         self, request: Request, ctx: Context, usage: Usage | None

@@ -1,0 +1,98 @@
+"""What was decided about tool calls that wait."""
+
+from __future__ import annotations
+
+from typing import AbstractSet, Any, Dict, Mapping, Sequence, Tuple
+
+from .context import Result, Resume
+from .message import Message, ToolCall
+
+__all__ = ["REJECTED", "decided", "nest", "unanswered", "where_it_waits"]
+
+# What the model reads where consent was refused without a word.
+REJECTED = "Tool approval was rejected."
+
+
+def unanswered(messages: Sequence[Message]) -> list[ToolCall]:
+    """Return the calls of a last assistant message that have no reply.
+
+    >>> answer = Message("assistant", tool_calls=[ToolCall("c1", "pay")])
+    >>> [call.id for call in unanswered([answer])]
+    ['c1']
+    """
+    answered = set()
+    for message in reversed(messages):
+        if message.role != "tool":
+            return [call for call in message.tool_calls if call.id not in answered]
+        answered.add(message.tool_call_id)
+    return []
+
+
+def decided(
+    calls: Sequence[ToolCall], decisions: Mapping[str, Any], known: AbstractSet[str]
+) -> dict[str, Any]:
+    """Return what *decisions* say about which of *calls*, checked.
+
+    *known* are the ids of all calls of the history.
+
+    Raises:
+        ValueError: a decision about a call that nobody made.
+        TypeError: a decision that is none.
+    """
+    unknown = sorted(set(decisions) - known)
+    if unknown:
+        raise ValueError(
+            f"decisions: no call of the history has the id {unknown[0]!r}; those "
+            f"that wait are {[call.id for call in calls]}"
+        )
+    found = {}
+    for call in calls:
+        said = decisions.get(call.id)
+        if said is None:
+            continue
+        if said is not True and not isinstance(said, (bool, str, Result, Resume)):
+            raise TypeError(
+                f"decisions[{call.id!r}] is True, the text of a refusal or a Result, "
+                f"not {said!r:.80}"
+            )
+        found[call.id] = REJECTED if said is False else said
+    return found
+
+
+def where_it_waits(
+    place: Any,
+) -> tuple[tuple[Message, ...], Mapping[str, Tuple[Message, ...]]]:
+    """Return the messages to resume from, and those of runs inside calls.
+
+    *place* is what a run raised or told when it began to wait, or messages.
+    """
+    return tuple(getattr(place, "messages", place)), getattr(place, "children", {})
+
+
+def nest(
+    decisions: Mapping[str, Any], children: Mapping[str, Tuple[Message, ...]]
+) -> dict[str, Any]:
+    """Return *decisions* with those about calls inside calls put in a ``Resume``.
+
+    >>> nest({"a": True, "b/c": False}, {"b": ()})
+    {'a': True, 'b': Resume(messages=(), decisions={'c': False})}
+
+    Raises:
+        ValueError: a decision about a call inside one that no run waits in.
+    """
+    found: Dict[str, Any] = {}
+    inner: Dict[str, Dict[str, Any]] = {}
+    for path, said in decisions.items():
+        outer, slash, rest = path.partition("/")
+        if slash and path not in children and outer in children:
+            inner.setdefault(outer, {})[rest] = said
+        else:
+            found[path] = said
+    for outer, about in inner.items():
+        below = {
+            path.partition("/")[2]: messages
+            for path, messages in children.items()
+            if path.startswith(f"{outer}/")
+        }
+        found[outer] = Resume(children[outer], nest(about, below))
+    return found
