@@ -75,9 +75,14 @@ class Finding:
     value: Any = None
 
     def __str__(self) -> str:
-        shown = isinstance(self.value, (str, bool, int, float))
-        given = f" (input: {self.value!s:.100})" if shown else ""
-        return f"- {self.path}: {self.message}{given}"
+        given = where = ""
+        if isinstance(self.value, (str, bool, int, float)):
+            value = self.value
+            text = value if isinstance(value, str) else json.dumps(value)
+            given = f" (input: {text if len(text) <= 100 else text[:100] + '…'})"
+        if self.path:
+            where = f"{self.path}: "
+        return f"- {where}{self.message}{given}"
 
     def under(self, key: Any) -> Finding:
         """The same finding, seen from the container that holds the value as *key*."""

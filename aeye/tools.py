@@ -8,7 +8,6 @@ threads.
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import sys
 from dataclasses import dataclass, fields
@@ -129,14 +128,7 @@ class Tool(Generic[T]):
         on_error: Literal["report", "raise"] = "report",
         metadata: Any = None,
     ) -> None:
-        _check_name(name)
-        if on_error not in ("report", "raise"):
-            raise ValueError(f"on_error is 'report' or 'raise', not {on_error!r}")
-        if inline and timeout is not None:
-            raise ValueError(
-                f"tool {name!r}: an inline call runs in the caller's thread, where no "
-                "timeout can end it; give one of inline and timeout"
-            )
+        _check(locals())
         self.name = name
         self.call = call
         self.strict = strict
@@ -354,17 +346,7 @@ def find_issues(findings: Iterable[Finding]) -> str:
     >>> find_issues([Finding("a.b", "expected integer, got string", "x")])
     '- a.b: expected integer, got string (input: x)'
     """
-    return "\n".join(map(_issue, findings))
-
-
-def _issue(finding: Finding) -> str:
-    shown = ""
-    if isinstance(finding.value, (str, bool, int, float)):
-        value = finding.value
-        text = value if isinstance(value, str) else json.dumps(value)
-        shown = f" (input: {text if len(text) <= 100 else text[:100] + '…'})"
-    where = f"{finding.path}: " if finding.path else ""
-    return f"- {where}{finding.message}{shown}"
+    return "\n".join(map(str, findings))
 
 
 class _Spread:
@@ -409,6 +391,7 @@ def tool(fn: Optional[Callable[..., Any]] = None, /, **options: Any) -> Any:
     """
     if fn is None:
         return lambda given: tool(given, **options)
+    _refuse_method(fn)
     given: Any = fn
     if not callable(given) or isinstance(given, Tool):
         raise TypeError(f"@tool decorates a function, not {fn!r:.80}")
@@ -445,6 +428,53 @@ def _context_parameters(fn: Callable[..., Any]) -> tuple[str, ...]:
 def _is_context(hint: Any) -> bool:
     """Whether *hint* is ``Context``, or ``Optional[Context]``."""
     return hint is Context or Context in get_args(hint)
+
+
+def _refuse_method(fn: Any) -> None:
+    """Refuse a function in a class body: nobody could give its ``self``."""
+    name = getattr(fn, "__qualname__", "")
+    within = name.rpartition(".")[0]
+    if not within or within.endswith("<locals>") or not inspect.isfunction(fn):
+        return
+    first = next(iter(inspect.signature(fn).parameters), "")
+    if first in ("self", "cls"):
+        raise TypeError(
+            f"@tool cannot decorate the method {name}: make the tool of an object's "
+            f"method, aeye.tool(the_object.{fn.__name__})"
+        )
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """Refuse arguments that cannot be what they must be."""
+    _check_name(given["name"])
+    what = f"tool {given['name']!r}: "
+    if given["on_error"] not in ("report", "raise"):
+        raise ValueError(
+            f"{what}on_error is 'report' or 'raise', not {given['on_error']!r}"
+        )
+    for key in ("description", "instructions"):
+        if not isinstance(given[key], str) and not callable(given[key]):
+            raise TypeError(
+                f"{what}{key} is a str or a function, not {given[key]!r:.80}"
+            )
+    if not isinstance(given["inline"], bool):
+        raise TypeError(f"{what}inline is True or False, not {given['inline']!r:.80}")
+    numbers: Tuple[Any, ...] = (int, float)
+    kinds = {"strict": numbers, "timeout": numbers, "max_args_length": (int,)}
+    for key, kind in kinds.items():
+        value = given[key]
+        if value is None and key != "strict":
+            continue
+        is_flag = isinstance(value, bool) and key != "strict"
+        if is_flag or not isinstance(value, kind):
+            raise TypeError(f"{what}{key} is a number, not {value!r:.80}")
+        if key != "strict" and value <= 0:
+            raise ValueError(f"{what}{key} is more than 0, not {value!r}")
+    if given["inline"] and given["timeout"] is not None:
+        raise ValueError(
+            f"{what}an inline call runs in the caller's thread, where no timeout can "
+            "end it; give one of inline and timeout"
+        )
 
 
 def _check_name(name: object) -> None:

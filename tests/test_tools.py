@@ -251,6 +251,15 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"name": ""}, ValueError, "1 to 64"),
     ({"name": "x" * 65}, ValueError, "1 to 64"),
     ({"name": 5}, TypeError, "5"),
+    ({"timeout": "5"}, TypeError, "timeout"),
+    ({"timeout": -1}, ValueError, "timeout"),
+    ({"timeout": True}, TypeError, "timeout"),
+    ({"strict": "yes"}, TypeError, "strict"),
+    ({"strict": None}, TypeError, "strict"),
+    ({"max_args_length": "9"}, TypeError, "max_args_length"),
+    ({"inline": "no"}, TypeError, "inline"),
+    ({"inline": True, "timeout": 1}, ValueError, "inline"),
+    ({"description": 5}, TypeError, "description"),
     ({"call": 5}, TypeError, "call"),
     ({"on_error": "shrug"}, ValueError, "shrug"),
     ({"schema": {"type": "objet"}}, SchemaError, "objet"),
@@ -276,6 +285,19 @@ def test_what_cannot_be_decorated(fn: Any) -> None:
     """@tool takes a plain function: no coroutine, no value, no tool."""
     with pytest.raises(TypeError):
         tool(fn)
+
+
+def test_methods_in_a_class_body_are_refused() -> None:
+    """In a class body nobody can give ``self``; a bound method is fine."""
+
+    class Weather:
+        def get(self, city: str) -> str:
+            """Weather."""
+            return city
+
+    with pytest.raises(TypeError, match=r"the_object\.get"):
+        tool(Weather.get)
+    assert tool(Weather().get).run({"city": "Paris"}) == "Paris"
 
 
 def test_unresolvable_annotations_are_named() -> None:
