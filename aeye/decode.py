@@ -88,7 +88,11 @@ def encode_wire(schema: Any, value: Any, descriptor: ToJSONSchemaOptions) -> Any
     back unchanged where they do not fit.
     """
     schema = as_schema(schema)
-    return _encoder(schema, resolve_descriptor(descriptor)).encode(value)
+    encoder = _encoder(schema, resolve_descriptor(descriptor))
+    try:
+        return encoder.encode(value)
+    except RecursionError:
+        return value  # deeper than any value that would be valid
 
 
 @dataclass(frozen=True)

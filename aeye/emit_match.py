@@ -28,6 +28,7 @@ from .emit_node import (
     Ref,
     Scalar,
     TupleNode,
+    children,
     remember,
 )
 from .emit_read import graph_of
@@ -96,12 +97,22 @@ def is_pair_list(value: Any) -> bool:
 def usable_default(graph: Graph, entry: Property) -> bool:
     """Say whether a property's default is one of its values.
 
-    Many are not: ``"default": null`` on a string is common, and means "optional".
+    Many are not: ``"default": null`` on a string is common, and means "optional". Nor
+    is an object that would hold the same default again, and so on without end.
     """
     notes = _notes_of(graph, entry.node)
     if "default" not in notes:
         return False
-    return Matcher(graph, None).fits(entry.node, notes["default"], {})
+    default = notes["default"]
+    if isinstance(default, (dict, list)) and _leads_to_cycle(graph, entry.node):
+        return False
+    return Matcher(graph, None).fits(entry.node, default, {})
+
+
+def _leads_to_cycle(graph: Graph, node: Node) -> bool:
+    if isinstance(node, Ref):
+        return node.target not in graph.acyclic
+    return any(_leads_to_cycle(graph, child) for child in children(node))
 
 
 def _notes_of(graph: Graph, node: Node) -> dict[str, Any]:

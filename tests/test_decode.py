@@ -160,6 +160,22 @@ def test_absent_properties_are_filled_in_on_the_wire() -> None:
     assert encode_wire(schema, {"a": "x"}, ANTHROPIC_STRICT) == {"a": "x"}
 
 
+def test_a_default_without_end_is_none() -> None:
+    """An object that holds itself by default is null on the wire instead."""
+    node = thing({"name": {"type": "string", "default": ""}}, [])
+    node["properties"]["next"] = {"$ref": "#", "default": {}}
+
+    assert to_json_schema(node, OPENAI_STRICT)["properties"]["next"] == {
+        "anyOf": [{"$ref": "#"}, {"type": "null"}],
+        "description": "Default: {}.",
+    }
+    trip(
+        node,
+        {"name": "a", "next": {"name": "b"}},
+        {"name": "a", "next": {"name": "b", "next": None}},
+    )
+
+
 def test_identity_is_not_even_copied() -> None:
     """A schema that is spelled as it is costs nothing to read."""
     schema = Schema(thing({"a": {"type": "array", "items": TEXT}}))

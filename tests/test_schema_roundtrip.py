@@ -53,15 +53,18 @@ DIALECTS = (
     XAI_NON_STRICT,
 )
 ONDEMAND = os.environ.get("AEYE_ONDEMAND") == "1"
-EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "150"))
+EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "200"))
 
-examples = settings(
-    max_examples=EXAMPLES,
-    derandomize="AEYE_EXAMPLES" not in os.environ,
-    deadline=None,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+
+def examples(share: int = 1) -> settings:
+    """The same examples in every run of the gate; new ones where a count is given."""
+    return settings(
+        max_examples=max(EXAMPLES // share, 1),
+        derandomize="AEYE_EXAMPLES" not in os.environ,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
@@ -113,7 +116,7 @@ def check_emitted(schema: Schema, dialect: FormatDescriptor) -> None:
         assert not dialect.strict or emitted["type"] == "object"
 
 
-@examples
+@examples()
 @given(schemas(), st.integers(0, 2**32))
 def test_what_is_encoded_is_decoded(source: dict[str, Any], seed: int) -> None:
     """A value survives every dialect that can express its schema unambiguously."""
@@ -130,7 +133,7 @@ def test_what_is_encoded_is_decoded(source: dict[str, Any], seed: int) -> None:
     assert len(done) == 9
 
 
-@examples
+@examples(share=4)
 @given(schemas())
 def test_emitted_schemas_are_what_vendors_take(source: dict[str, Any]) -> None:
     """Every emitted schema is valid 2020-12 and keeps its vendor's rules."""
@@ -147,7 +150,7 @@ def test_emitted_schemas_are_what_vendors_take(source: dict[str, Any]) -> None:
     assert json.dumps(schema.json) == before
 
 
-@examples
+@examples(share=4)
 @given(
     schemas(),
     st.recursive(
@@ -178,14 +181,9 @@ def test_decoding_never_raises(source: dict[str, Any], value: Any) -> None:
 
 
 def corpus() -> list[Any]:
-    if not CORPUS.exists():
-        return []
     lines = CORPUS.read_text(encoding="utf-8").splitlines()
     assert len(lines) > 100, "the corpus is nearly empty"
-    return [
-        pytest.param(json.loads(line)["schema"], id=f"{n}")
-        for n, line in enumerate(lines)
-    ]
+    return [json.loads(line)["schema"] for line in lines[:: 1 if ONDEMAND else 6]]
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not here")
@@ -193,8 +191,7 @@ def test_schemas_found_in_the_wild() -> None:
     """Emission, its vendors' rules and the round trip hold for real schemas."""
     made = tried = 0
 
-    for case in corpus():
-        (source,) = case.values
+    for source in corpus():
         try:
             schema = Schema(source)
         except SchemaError:
@@ -210,5 +207,5 @@ def test_schemas_found_in_the_wild() -> None:
                 made += 1
                 tried += sum(check_round_trip(schema, value, d) for d in DIALECTS)
 
-    assert made > 100
-    assert tried > 500
+    assert made > 40
+    assert tried > 200
