@@ -34,10 +34,12 @@ from typing import (
 from uuid import UUID
 
 import pytest
-import typing_extensions
 
 from aeye.errors import SchemaError
 from aeye.schema import Field, Schema
+
+# Not a dependency of ours, but what many write their types with.
+typing_extensions = pytest.importorskip("typing_extensions")
 
 T = TypeVar("T")
 Bound = TypeVar("Bound", bound=int)

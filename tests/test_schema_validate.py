@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from datetime import time
-from typing import Any, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
 import pytest
 from hypothesis import given, settings
@@ -221,6 +222,11 @@ CASES: dict[str, tuple[Any, Any, list[tuple[str, str]]]] = {
         {"a": 1, "b": 2},
         [],
     ),
+    "what the validator says best": (
+        {"contains": {"const": 1}, "maxContains": 1},
+        [1, 1],
+        [("", "Too many items match the given schema (expected at most 1)")],
+    ),
     "reference": (
         {"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {"type": "string"}}},
         ["a", 1],
@@ -318,6 +324,11 @@ CASES: dict[str, tuple[Any, Any, list[tuple[str, str]]]] = {
 }
 
 
+@dataclass
+class Deep:
+    below: Optional[Deep]
+
+
 def told(schema: Schema, value: Any) -> list[tuple[str, str]]:
     return [(finding.path, finding.message) for finding in schema.find(value)]
 
@@ -333,8 +344,8 @@ def test_findings(case: str) -> None:
 def test_finding_prints_as_a_line() -> None:
     """A finding prints with its path, and shows values that are short."""
     assert str(Finding("a.b", "is wrong", "x")) == "- a.b: is wrong (input: x)"
-    assert str(Finding("a", "is wrong", False)) == "- a: is wrong (input: False)"
-    assert str(Finding("", "is wrong")) == "- : is wrong"
+    assert str(Finding("a", "is wrong", False)) == "- a: is wrong (input: false)"
+    assert str(Finding("", "is wrong")) == "- is wrong"
 
 
 def test_finding_holds_short_values_only() -> None:
@@ -370,6 +381,38 @@ def test_deep_values_are_findings() -> None:
         assert bool(findings) or depth < 200
         assert all("deep" in message for _, message in findings)
         assert bool(Schema(tree).load(value)[1]) == bool(findings)
+
+
+def test_deep_unions_are_findings_at_worst() -> None:
+    """Where the validator needs more room than there is, the value is not checked."""
+    tree = {
+        "anyOf": [
+            {"type": "array", "items": {"allOf": [{"$ref": "#"}]}},
+            {"type": "object", "additionalProperties": {"allOf": [{"$ref": "#"}]}},
+            {"type": "null"},
+        ]
+    }
+    alias = Dict[str, Any]
+    value: Any = None
+    for _ in range(190):
+        value = {"a": value}
+
+    assert told(Schema(tree), value) == [("", "nests too deeply to be checked")]
+    assert Schema(tree).load(value)[0] is None
+    assert Schema(alias).load(value) == (value, [])
+
+
+def test_deep_types_are_findings_at_worst() -> None:
+    """The same while building: deep trees of classes load or are found too deep."""
+    told_deep = 0
+    for depth in (10, 100, 190):
+        value: Any = {"below": None}
+        for _ in range(depth):
+            value = {"below": value}
+        built, findings = Schema(Deep).load(value)
+        assert (built is None) == bool(findings)
+        told_deep += bool(findings)
+    assert told_deep < 3
 
 
 def test_a_value_that_contains_itself_is_a_finding() -> None:
@@ -525,7 +568,7 @@ SCHEMAS = st.recursive(LEAVES, _grown, max_leaves=6).map(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(SCHEMAS, JSON)
 def test_any_value_can_be_checked(source: Any, value: Any) -> None:
     """Whatever the schema and the value: findings or none, and never an exception."""
@@ -541,7 +584,7 @@ def test_any_value_can_be_checked(source: Any, value: Any) -> None:
     assert built is None or not findings
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(SCHEMAS, JSON)
 def test_quick_check_is_never_wrong(source: Any, value: Any) -> None:
     """What the quick check calls valid is valid for the validator."""
