@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from typing import (
     Any,
     Callable,
+    Counter,
+    Deque,
     Dict,
     FrozenSet,
     Iterable,
@@ -323,11 +326,15 @@ class CallAssembler:
 
     def __init__(self) -> None:
         self._calls: List[_Open] = []
-        # Those that are not complete, the latest by place and by id, the last of all.
-        self._open: List[_Open] = []
+        # The latest call by place and by id, and the last of all.
         self._by_key: Dict[Any, _Open] = {}
         self._by_id: Dict[str, _Open] = {}
         self._last: Optional[_Open] = None
+        # Calls that wait to be named, and ids of those that are named and not done.
+        self._waiting: Deque[_Open] = deque()
+        self._busy: Counter[str] = Counter()
+        # How many there were when ``end`` was called.
+        self._ended = 0
 
     @property
     def any(self) -> bool:
@@ -350,10 +357,10 @@ class CallAssembler:
         call = self._find(key, id, name, arguments)
         chunks: list[Chunk] = []
         if call is None:
-            chunks = self._complete_whole()
+            chunks = self._complete_last()
             call = self._last = self._by_key[key] = _Open(id)
             self._calls.append(call)
-            self._open.append(call)
+            self._waiting.append(call)
         if id:
             self._by_id[id] = call
         if call.done:  # nothing may follow whole JSON but blanks
@@ -373,9 +380,11 @@ class CallAssembler:
             ProtocolError: a call has arguments and never got a name.
         """
         chunks: list[Chunk] = []
-        for call in self._open:
-            chunks += self._complete(call)
-        self._open = []
+        for call in self._calls[self._ended :]:
+            if not call.done:
+                chunks += self._complete(call)
+        self._ended = len(self._calls)
+        self._waiting.clear()
         return chunks
 
     def _find(self, key: Any, id: str, name: str, arguments: str) -> _Open | None:
@@ -396,27 +405,22 @@ class CallAssembler:
     def _announce(self) -> list[Chunk]:
         """Name the calls that wait for it, in their order, as far as that goes."""
         chunks: list[Chunk] = []
-        for call in self._open:
-            if not call.named:
-                if not self._may_be_named(call):
-                    break
-                chunks += self._hand_on(call)
+        while self._waiting and self._may_be_named(self._waiting[0]):
+            chunks += self._hand_on(self._waiting.popleft())
         return chunks
 
     def _may_be_named(self, call: _Open) -> bool:
         # An id may come in a later piece than the name, but not after arguments.
         if not call.name or not (call.id or call.pieces):
             return False
-        return not any(
-            other.named and not other.done and other.id in ("", call.id)
-            for other in self._open
-        )
+        return not (self._busy[""] or self._busy[call.id])
 
     def _hand_on(self, call: _Open) -> list[Chunk]:
         """Return what is new of a call that has been, or may be, named."""
         chunks: list[Chunk] = []
         if not call.named:
             call.named = True
+            self._busy[call.id] += 1
             named = ToolCall(call.id, call.name, "")
             chunks.append(Chunk(tool_call_named=named))
         for piece in call.pieces[call.sent :]:
@@ -425,23 +429,20 @@ class CallAssembler:
         call.sent = len(call.pieces)
         return chunks
 
-    def _complete_whole(self) -> list[Chunk]:
-        """Complete the calls whose arguments are whole, as a new one begins."""
-        chunks: list[Chunk] = []
-        for call in self._open:
-            if _whole(call):
-                if not call.named:
-                    chunks += self._announce()
-                if not call.named:
-                    break
-                chunks += self._complete(call)
-        self._open = [call for call in self._open if not call.done]
-        return chunks
+    def _complete_last(self) -> list[Chunk]:
+        """Complete the last call if its arguments are whole: a new one begins."""
+        last = self._last
+        if last is None or last.done or not _whole(last):
+            return []
+        chunks = [] if last.named else self._announce()
+        return chunks + self._complete(last) if last.named else chunks
 
     def _complete(self, call: _Open) -> list[Chunk]:
         call.done = True
         if call.name:
-            return [*self._hand_on(call), Chunk(tool_call=call.whole())]
+            chunks = [*self._hand_on(call), Chunk(tool_call=call.whole())]
+            self._busy[call.id] -= 1
+            return chunks
         if call.text().strip():
             raise ProtocolError(f"a tool call without a name: {call.text()!r:.80}")
         return []
