@@ -372,8 +372,6 @@ def _ambiguities(schema: Schema, d: FormatDescriptor) -> Iterator[Reason]:
 
 def _ambiguity(node: Node, graph: Graph, matcher: Matcher) -> str | None:
     d = matcher.descriptor
-    if d is None:
-        return None
     if means_any(node, d) and d.any_encoding == "recursive-strict":
         return "a list of keys and values may be meant as one, or as an object"
     if isinstance(node, Object):

@@ -10,7 +10,7 @@ from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from .descriptor import FormatDescriptor
 from .emit_match import Matcher, is_capped, is_numbered, means_any
-from .emit_merge import json_type
+from .emit_merge import json_type, same_json
 from .emit_node import (
     AllOf,
     Array,
@@ -28,16 +28,16 @@ from .emit_node import (
 
 __all__ = ["all_apart", "apart", "find_unnatural", "is_harmful", "tags_of"]
 
-# Nodes on the way down from the two that are compared; deeper, the answer is the
-# safe one.
-_MAX_LEVELS = 12
-
-_Seen = FrozenSet[Tuple[int, int]]
+# Nodes on the way down from the two that are compared, and pairs of nodes compared in
+# all for one schema and dialect; beyond, the answer is the safe one.
+_MAX_LEVELS = 30
+_MAX_PAIRS = 20_000
+_MAX_BRANCHES = 64
 
 
 def all_apart(nodes: Sequence[Node], matcher: Matcher) -> bool:
     """Say whether no value on the wire fits two of *nodes*."""
-    if len(nodes) > 64:
+    if len(nodes) > _MAX_BRANCHES:
         return tags_of(nodes, matcher) is not None
     return all(
         apart(one, two, matcher)
@@ -80,7 +80,7 @@ def _texts_of(node: Object, name: str, matcher: Matcher) -> list[str]:
             held = matcher.graph.target(entry.node)
             if isinstance(held, Literal) and held.type == "string":
                 d = matcher.descriptor
-                if not held.nullable and not (d and is_capped(held, d)):
+                if not held.nullable and not is_capped(held, d):
                     return list(held.values)
     return []
 
@@ -116,8 +116,6 @@ def _below(node: Node) -> list[Node]:
 
 def _is_unnatural(node: Node, matcher: Matcher) -> bool:
     d = matcher.descriptor
-    if d is None:
-        return False
     if means_any(node, d):
         return d.any_encoding == "recursive-strict"
     if isinstance(node, Record):
@@ -135,27 +133,34 @@ def _is_unnatural(node: Node, matcher: Matcher) -> bool:
 def _null_is_default(entry: Property, matcher: Matcher) -> bool:
     d = matcher.descriptor
     return (
-        d is not None
-        and d.strict
+        d.strict
         and matcher.has_default(entry)
         and not matcher.graph.admits_null(entry.node)
     )
 
 
-def apart(one: Node, two: Node, matcher: Matcher, seen: _Seen = frozenset()) -> bool:
+def apart(one: Node, two: Node, matcher: Matcher, level: int = 0) -> bool:
     """Say whether it is certain that no value on the wire fits both nodes."""
-    graph, d = matcher.graph, matcher.descriptor
-    if d is None or (graph.admits_null(one) and graph.admits_null(two)):
+    graph, known = matcher.graph, matcher.apart
+    if graph.admits_null(one) and graph.admits_null(two):
         return False
     one, two = graph.target(one), graph.target(two)
-    if (id(one), id(two)) in seen or len(seen) > _MAX_LEVELS:
-        return False
-    seen = seen | {(id(one), id(two))}
+    pair = (id(one), id(two))
+    if pair not in known:
+        if level > _MAX_LEVELS or len(known) > _MAX_PAIRS:
+            return False
+        known[pair] = False  # should the question come up again on the way
+        known[pair] = _find_apart(one, two, matcher, level + 1)
+    return known[pair]
+
+
+def _find_apart(one: Node, two: Node, matcher: Matcher, level: int) -> bool:
+    d = matcher.descriptor
     for a, b in ((one, two), (two, one)):
         if isinstance(a, Choice):
-            return all(apart(branch, b, matcher, seen) for branch in a.branches)
+            return all(apart(branch, b, matcher, level) for branch in a.branches)
         if isinstance(a, AllOf):
-            return any(apart(member, b, matcher, seen) for member in a.members)
+            return any(apart(member, b, matcher, level) for member in a.members)
     types = _wire_types(one, d), _wire_types(two, d)
     if types[0] is None or types[1] is None:
         return False
@@ -164,12 +169,8 @@ def apart(one: Node, two: Node, matcher: Matcher, seen: _Seen = frozenset()) -> 
     if isinstance(one, Literal) and isinstance(two, Literal):
         if is_capped(one, d) or is_capped(two, d):
             return False
-        return not any(_same(a, b) for a in one.values for b in two.values)
-    return _objects_apart(one, two, matcher, seen)
-
-
-def _same(a: object, b: object) -> bool:
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
+        return not any(same_json(a, b) for a in one.values for b in two.values)
+    return _objects_apart(one, two, matcher, level)
 
 
 def _wire_types(node: Node, d: FormatDescriptor) -> Optional[FrozenSet[str]]:
@@ -203,8 +204,6 @@ _Keys = Tuple[Dict[str, Tuple[Node, bool, bool]], bool]
 
 def _keys_of(node: Node, matcher: Matcher) -> _Keys | None:
     d = matcher.descriptor
-    if d is None:
-        return None
     if isinstance(node, TupleNode) and is_numbered(node, d):
         items = enumerate(node.items)
         return {str(i): (item, True, i >= node.least) for i, item in items}, False
@@ -221,7 +220,7 @@ def _keys_of(node: Node, matcher: Matcher) -> _Keys | None:
     return keys, not (node.closed or d.object_closed_by_default)
 
 
-def _objects_apart(one: Node, two: Node, matcher: Matcher, seen: _Seen) -> bool:
+def _objects_apart(one: Node, two: Node, matcher: Matcher, level: int) -> bool:
     ours, theirs = _keys_of(one, matcher), _keys_of(two, matcher)
     if ours is None or theirs is None:
         return False
@@ -238,72 +237,69 @@ def _objects_apart(one: Node, two: Node, matcher: Matcher, seen: _Seen) -> bool:
                 null or matcher.graph.admits_null(node),
                 there_null or matcher.graph.admits_null(there),
             ]
-            if there_required and not all(nulls) and apart(node, there, matcher, seen):
+            if there_required and not all(nulls) and apart(node, there, matcher, level):
                 return True
     return False
 
 
 def is_harmful(
-    one: Node,
-    two: Node,
-    matcher: Matcher,
-    unnatural: FrozenSet[int],
-    seen: _Seen = frozenset(),
+    one: Node, two: Node, matcher: Matcher, unnatural: FrozenSet[int], level: int = 0
 ) -> bool:
     """Say whether some value on the wire fits both and may be read in two ways.
 
     *unnatural* is what ``find_unnatural`` found.
     """
     one, two = matcher.graph.target(one), matcher.graph.target(two)
-    if one is two or (id(one), id(two)) in seen:
+    if one is two or (id(one) not in unnatural and id(two) not in unnatural):
         return False
-    if id(one) not in unnatural and id(two) not in unnatural:
-        return False
-    if apart(one, two, matcher):
-        return False
-    if len(seen) > _MAX_LEVELS:
-        return True
-    seen = seen | {(id(one), id(two))}
+    known, pair = matcher.harmful, (id(one), id(two))
+    if pair not in known:
+        if level > _MAX_LEVELS or len(known) > _MAX_PAIRS:
+            return True
+        known[pair] = False  # going round in a circle adds no harm
+        known[pair] = not apart(one, two, matcher) and _find_harm(
+            one, two, matcher, unnatural, level + 1
+        )
+    return known[pair]
+
+
+def _find_harm(
+    one: Node, two: Node, matcher: Matcher, unnatural: FrozenSet[int], level: int
+) -> bool:
     for a, b in ((one, two), (two, one)):
         if isinstance(a, Choice):
             return any(
-                is_harmful(branch, b, matcher, unnatural, seen) for branch in a.branches
+                is_harmful(branch, b, matcher, unnatural, level)
+                for branch in a.branches
             )
-    return _shapes_harmful(one, two, matcher, unnatural, seen)
-
-
-def _shapes_harmful(
-    one: Node, two: Node, matcher: Matcher, unnatural: FrozenSet[int], seen: _Seen
-) -> bool:
     for node in (one, two):
-        d = matcher.descriptor
-        types = None if d is None else _wire_types(node, d)
+        types = _wire_types(node, matcher.descriptor)
         if types is not None and types.isdisjoint({"array", "object"}):
             return False  # texts, numbers and the like are never rewritten
     if isinstance(one, Array) and isinstance(two, Array):
-        return is_harmful(one.items, two.items, matcher, unnatural, seen)
+        return is_harmful(one.items, two.items, matcher, unnatural, level)
     if isinstance(one, Record) and isinstance(two, Record):
-        return is_harmful(one.value, two.value, matcher, unnatural, seen)
+        return is_harmful(one.value, two.value, matcher, unnatural, level)
     if isinstance(one, Object) and isinstance(two, Object):
-        return _objects_harmful(one, two, matcher, unnatural, seen)
+        return _objects_harmful(one, two, matcher, unnatural, level)
     return True
 
 
 def _objects_harmful(
-    one: Object, two: Object, matcher: Matcher, unnatural: FrozenSet[int], seen: _Seen
+    one: Object, two: Object, matcher: Matcher, unnatural: FrozenSet[int], level: int
 ) -> bool:
     ours = {entry.name: entry for entry in one.properties}
     theirs = {entry.name: entry for entry in two.properties}
     if one.tail is not None or two.tail is not None:
         return True
-    for name in ours.keys() | theirs.keys():
+    for name in [*ours, *(name for name in theirs if name not in ours)]:
         a, b = ours.get(name), theirs.get(name)
         if a is None or b is None:
             only = a or b
             if only is None or _is_rewritten(only, matcher, unnatural):
                 return True
         elif _null_readings_differ(a, b, matcher) or is_harmful(
-            a.node, b.node, matcher, unnatural, seen
+            a.node, b.node, matcher, unnatural, level
         ):
             return True
     return False

@@ -12,8 +12,8 @@ import re
 from typing import Any, Callable, Dict, Optional, Pattern, Tuple
 from typing import Literal as TypingLiteral
 
-from .descriptor import FormatDescriptor
-from .emit_merge import json_type
+from .descriptor import LENIENT, FormatDescriptor
+from .emit_merge import has_type, same_json
 from .emit_node import (
     AllOf,
     Anything,
@@ -106,7 +106,7 @@ def usable_default(graph: Graph, entry: Property) -> bool:
     default = notes["default"]
     if isinstance(default, (dict, list)) and _leads_to_cycle(graph, entry.node):
         return False
-    return Matcher(graph, None).fits(entry.node, default, {})
+    return Matcher(graph, LENIENT).fits(entry.node, default, {})
 
 
 def _leads_to_cycle(graph: Graph, node: Node) -> bool:
@@ -124,9 +124,12 @@ def _notes_of(graph: Graph, node: Node) -> dict[str, Any]:
 class Matcher:
     """Fits values to the nodes of one graph, by shape."""
 
-    def __init__(self, graph: Graph, descriptor: FormatDescriptor | None) -> None:
+    def __init__(self, graph: Graph, descriptor: FormatDescriptor) -> None:
         self.graph = graph
         self.descriptor = descriptor
+        # What ``emit_compare`` found out about pairs of nodes, by their ids.
+        self.apart: Dict[Tuple[int, int], bool] = {}
+        self.harmful: Dict[Tuple[int, int], bool] = {}
         self._patterns: Dict[str, Optional[Pattern[str]]] = {}
         self._defaults: Dict[int, bool] = {}
         self._tests: Dict[str, Callable[[Any, Any, Memo, Mode, int], bool]] = {
@@ -160,8 +163,7 @@ class Matcher:
         """Say whether null stands for absence of a property on the wire."""
         d = self.descriptor
         return (
-            d is not None
-            and d.optional_as_nullable
+            d.optional_as_nullable
             and not entry.required
             and not self.has_default(entry)
             and not self.graph.admits_null(entry.node)
@@ -223,17 +225,13 @@ class Matcher:
             if means_any(node, d):
                 return True
             if is_capped(node, d):
-                return node.type is None or _has_type(value, node.type)
-        if isinstance(value, bool):
-            return any(value is known for known in node.values)
-        return any(
-            value == known for known in node.values if not isinstance(known, bool)
-        )
+                return node.type is None or has_type(value, node.type)
+        return any(same_json(value, known) for known in node.values)
 
     def _fits_scalar(
         self, node: Scalar, value: Any, memo: Memo, mode: Mode, depth: int
     ) -> bool:
-        if not _has_type(value, node.type):
+        if not has_type(value, node.type):
             return False
         if not node.checks:
             return True
@@ -358,13 +356,6 @@ def is_numbered(node: TupleNode, descriptor: FormatDescriptor) -> bool:
     One with further items cannot be: it has no last key.
     """
     return descriptor.tuple_encoding == "object-numeric-keys" and node.rest is None
-
-
-def _has_type(value: Any, name: str) -> bool:
-    found = json_type(value)
-    if found == name or (name == "number" and found == "integer"):
-        return True
-    return name == "integer" and found == "number" and float(value).is_integer()
 
 
 def _fits_size(checks: dict[str, Any], size: int) -> bool:

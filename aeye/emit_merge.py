@@ -9,10 +9,12 @@ __all__ = [
     "ANNOTATIONS",
     "COMBINATORS",
     "TYPE_KEYWORDS",
-    "says_presence_only",
+    "has_type",
     "infer_types",
     "json_type",
     "merge_flat",
+    "same_json",
+    "says_presence_only",
     "split_schema",
 ]
 
@@ -167,6 +169,27 @@ def json_type(value: Any) -> str:
     return "null"
 
 
+def has_type(value: Any, name: str) -> bool:
+    """Say whether *value* is of a type, as JSON Schema counts: 1.0 is an integer.
+
+    >>> has_type(1.0, "integer"), has_type(1, "number"), has_type(True, "integer")
+    (True, True, False)
+    """
+    found = json_type(value)
+    if found == name or (name == "number" and found == "integer"):
+        return True
+    return name == "integer" and found == "number" and float(value).is_integer()
+
+
+def same_json(a: Any, b: Any) -> bool:
+    """Compare as JSON does: true is not 1, but 1.0 is.
+
+    >>> same_json(True, 1), same_json(1.0, 1)
+    (False, True)
+    """
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+
+
 def merge_flat(one: Any, two: Any) -> Any:
     """Say two schemas without combinators as one.
 
@@ -205,7 +228,7 @@ def _merge_keyword(keyword: str, a: Any, b: Any) -> Any:
     if keyword == "required":
         return list(dict.fromkeys([*a, *b]))
     if keyword == "enum":
-        return [value for value in a if value in b]
+        return [v for v in a if any(same_json(v, other) for other in b)]
     if keyword in ("minimum", "exclusiveMinimum") or keyword.startswith("min"):
         return max(a, b)
     if keyword in ("maximum", "exclusiveMaximum") or keyword.startswith("max"):
@@ -214,7 +237,7 @@ def _merge_keyword(keyword: str, a: Any, b: Any) -> Any:
         return a or b
     if keyword == "multipleOf" and isinstance(a, int) and isinstance(b, int):
         return a * b // math.gcd(a, b)
-    return a if a == b else None
+    return a if same_json(a, b) else None
 
 
 def _merge_types(a: Any, b: Any) -> Any:

@@ -19,9 +19,11 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 from .emit_merge import (
     ANNOTATIONS,
     TYPE_KEYWORDS,
+    has_type,
     infer_types,
     json_type,
     merge_flat,
+    same_json,
     says_presence_only,
     split_schema,
 )
@@ -341,14 +343,14 @@ class _Builder:
     ) -> Node:
         values = list(flat["enum"]) if "enum" in flat else [flat["const"]]
         if "enum" in flat and "const" in flat:
-            values = [v for v in values if _same(v, flat["const"])]
+            values = [v for v in values if same_json(v, flat["const"])]
         said = flat.get("type")
         types = [said] if isinstance(said, str) else list(said or ())
         if types:
-            values = [v for v in values if _has_type(v, types)]
+            values = [v for v in values if any(has_type(v, name) for name in types)]
         kept: List[Any] = []
         for value in values:
-            if not any(_same(value, other) for other in kept):
+            if not any(same_json(value, other) for other in kept):
                 kept.append(value)
         nullable = None in kept
         kept = [v for v in kept if v is not None]
@@ -547,20 +549,6 @@ def _checks(flat: dict[str, Any], name: str | None) -> dict[str, Any]:
         "prefixItems",
     }
     return {k: v for k, v in flat.items() if k not in others and k not in structure}
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Compare as JSON does: true is not 1, but 1.0 is."""
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    return bool(a == b)
-
-
-def _has_type(value: Any, types: list[str]) -> bool:
-    name = json_type(value)
-    if name in types or (name == "integer" and "number" in types):
-        return True
-    return name == "number" and "integer" in types and float(value).is_integer()
 
 
 def _number(
