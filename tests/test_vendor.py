@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -76,3 +77,23 @@ def test_models_behind_a_router() -> None:
     """A router's models are of the family of who made them."""
     assert find_facts(OPENROUTER, "openai/gpt-4o").family == "openai"
     assert find_facts(OPENROUTER, "anthropic/claude-sonnet-4.5").family is None
+
+
+def test_page_lists_the_vendors() -> None:
+    """The table of docs/providers.md is what the records say."""
+    page = Path(__file__).resolve().parents[1] / "docs" / "providers.md"
+    rows = []
+    for vendor in VENDORS:
+        keys = ", ".join(f"`{name}`" for name in vendor.key_names) or "none"
+        if vendor.keyless and vendor.key_names:
+            keys += " (if it asks for one)"
+        example = f"`{vendor.name}:{vendor.example}`"
+        rows.append(f"| `{vendor.name}` | {vendor.base_url} | {keys} | {example} |")
+
+    found = [
+        line
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| `[a-z]+` \| http", line)
+    ]
+
+    assert found == rows
