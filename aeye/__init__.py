@@ -12,6 +12,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .agent import Agent as Agent
+    from .agent import Session as Session
+    from .agent_event import AgentChildStreamEvent as AgentChildStreamEvent
+    from .agent_event import (
+        AgentChildStreamEventWithoutToolCallDeltas,
+        AgentChildStreamEventWithToolCallDeltas,
+        AgentStreamEventWithoutToolCallDeltas,
+        AgentStreamEventWithToolCallDeltas,
+    )
+    from .agent_event import AgentErrorStreamEvent as AgentErrorStreamEvent
+    from .agent_event import AgentEvent as AgentEvent
+    from .agent_event import AgentFinalEvent as AgentFinalEvent
+    from .agent_event import AgentReasoningDeltaEvent as AgentReasoningDeltaEvent
+    from .agent_event import AgentStreamEvent as AgentStreamEvent
+    from .agent_event import AgentStreamOptions as AgentStreamOptions
+    from .agent_event import AgentTextDeltaEvent as AgentTextDeltaEvent
+    from .agent_event import AgentToolCallDeltaEvent as AgentToolCallDeltaEvent
+    from .agent_event import AgentToolCallEvent as AgentToolCallEvent
+    from .agent_event import AgentToolEvent as AgentToolEvent
+    from .agent_event import AgentToolResultEvent as AgentToolResultEvent
+    from .agent_event import AgentTraceInfo as AgentTraceInfo
+    from .agent_event import AgentTurnEndEvent as AgentTurnEndEvent
+    from .agent_event import AgentTurnStartEvent as AgentTurnStartEvent
     from .budget import SchemaBudget as SchemaBudget
     from .budget import SchemaFeatures as SchemaFeatures
     from .budget import analyze_schema as analyze_schema
@@ -24,6 +47,7 @@ if TYPE_CHECKING:
     from .context import Abort as Abort
     from .context import Context as Context
     from .context import Result as Result
+    from .context import Resume as Resume
     from .decode import decode_wire as decode_wire
     from .decode import encode_wire as encode_wire
     from .decode import strictify as strictify
@@ -106,8 +130,25 @@ if TYPE_CHECKING:
     from .event import ToolStartEvent as ToolStartEvent
     from .event import ToolSuspendEvent as ToolSuspendEvent
     from .event import UsageEvent as UsageEvent
+    from .hooks import AgentMiddleware as AgentMiddleware
+    from .hooks import HookAction as HookAction
+    from .hooks import PromptHook as PromptHook
+    from .hooks import ToolApprovalDecision as ToolApprovalDecision
+    from .hooks import ToolApprovalRequest as ToolApprovalRequest
+    from .hooks import ToolApprovalRun as ToolApprovalRun
+    from .hooks import ToolApprovalsOptions as ToolApprovalsOptions
+    from .hooks import ToolMiddleware as ToolMiddleware
+    from .hooks import cancel_prompt as cancel_prompt
+    from .hooks import create_hook as create_hook
+    from .hooks import request_tool_approval as request_tool_approval
+    from .hooks import skip_tool as skip_tool
     from .loop import DEFAULT_USER_TURN as DEFAULT_USER_TURN
     from .loop import Stats as Stats
+    from .memory import InMemoryStore as InMemoryStore
+    from .memory import MemoryContext as MemoryContext
+    from .memory import MemoryOptions as MemoryOptions
+    from .memory import MemoryStore as MemoryStore
+    from .memory import SQLiteStore as SQLiteStore
     from .message import Json as Json
     from .message import Message as Message
     from .message import Part as Part
@@ -116,10 +157,18 @@ if TYPE_CHECKING:
     from .message import ReasoningDetail as ReasoningDetail
     from .message import Role as Role
     from .message import ToolCall as ToolCall
+    from .observer import AgentObserver as AgentObserver
+    from .observer import AgentTraceOptions as AgentTraceOptions
+    from .observer import GenerationObserver as GenerationObserver
+    from .observer import RunObserver as RunObserver
+    from .observer import ToolObserver as ToolObserver
     from .prompt import EventStream as EventStream
     from .prompt import Prompt as Prompt
     from .prompt import PromptToolOutput as PromptToolOutput
     from .prompt import ask as ask
+    from .prompt_request import AgentStream as AgentStream
+    from .prompt_request import PromptRequest as PromptRequest
+    from .prompt_request import PromptResponse as PromptResponse
     from .request import Reason as Reason
     from .request import Request as Request
     from .request import ResponseFormat as ResponseFormat
@@ -132,12 +181,15 @@ if TYPE_CHECKING:
     from .response import ToolCallDelta as ToolCallDelta
     from .response import join as join
     from .response import split as split
+    from .retry import CompletionRetryContext as CompletionRetryContext
+    from .retry import CompletionRetryOptions as CompletionRetryOptions
     from .schema import Field as Field
     from .schema import Finding as Finding
     from .schema import Schema as Schema
     from .template import HelperOptions as HelperOptions
     from .template import Template as Template
     from .tools import Tool as Tool
+    from .tools import ToolApproval as ToolApproval
     from .tools import tool as tool
     from .usage import AudioUsage as AudioUsage
     from .usage import EmbeddingUsage as EmbeddingUsage
@@ -155,11 +207,37 @@ __all__ = [
     "Abort",
     "AbortedError",
     "AeyeError",
+    "Agent",
+    "AgentChildStreamEvent",
+    "AgentChildStreamEventWithToolCallDeltas",
+    "AgentChildStreamEventWithoutToolCallDeltas",
+    "AgentErrorStreamEvent",
+    "AgentEvent",
+    "AgentFinalEvent",
+    "AgentMiddleware",
+    "AgentObserver",
+    "AgentReasoningDeltaEvent",
+    "AgentStream",
+    "AgentStreamEvent",
+    "AgentStreamEventWithToolCallDeltas",
+    "AgentStreamEventWithoutToolCallDeltas",
+    "AgentStreamOptions",
+    "AgentTextDeltaEvent",
+    "AgentToolCallDeltaEvent",
+    "AgentToolCallEvent",
+    "AgentToolEvent",
+    "AgentToolResultEvent",
+    "AgentTraceInfo",
+    "AgentTraceOptions",
+    "AgentTurnEndEvent",
+    "AgentTurnStartEvent",
     "AudioUsage",
     "AuthError",
     "CapabilityError",
     "Chunk",
     "CompleteEvent",
+    "CompletionRetryContext",
+    "CompletionRetryOptions",
     "Context",
     "ContextLengthError",
     "DEFAULT_USER_TURN",
@@ -174,13 +252,19 @@ __all__ = [
     "FormatDescriptor",
     "GOOGLE_NON_STRICT",
     "GOOGLE_STRICT",
+    "GenerationObserver",
     "HelperOptions",
+    "HookAction",
     "ImageOutput",
     "ImageUsage",
+    "InMemoryStore",
     "IncompatibleError",
     "Json",
     "LENIENT",
     "MaxTurnsError",
+    "MemoryContext",
+    "MemoryOptions",
+    "MemoryStore",
     "Message",
     "MessageEvent",
     "NoModelError",
@@ -193,6 +277,9 @@ __all__ = [
     "PromptCancelledError",
     "PromptError",
     "PromptEvent",
+    "PromptHook",
+    "PromptRequest",
+    "PromptResponse",
     "PromptSuspend",
     "PromptToolOutput",
     "ProtocolError",
@@ -214,7 +301,10 @@ __all__ = [
     "ResponseFormat",
     "ResponseTokensEvent",
     "Result",
+    "Resume",
     "Role",
+    "RunObserver",
+    "SQLiteStore",
     "Schema",
     "SchemaBudget",
     "SchemaDelivery",
@@ -222,6 +312,7 @@ __all__ = [
     "SchemaFeatures",
     "SchemaSizeLimits",
     "ServerError",
+    "Session",
     "Signal",
     "Stats",
     "StatusError",
@@ -236,7 +327,12 @@ __all__ = [
     "TextUsage",
     "ToJSONSchemaOptions",
     "Tool",
+    "ToolApproval",
+    "ToolApprovalDecision",
+    "ToolApprovalRequest",
     "ToolApprovalRequiredError",
+    "ToolApprovalRun",
+    "ToolApprovalsOptions",
     "ToolArgRepairAttemptEvent",
     "ToolArgumentError",
     "ToolCall",
@@ -248,7 +344,9 @@ __all__ = [
     "ToolErrorEvent",
     "ToolInterrupt",
     "ToolInterruptEvent",
+    "ToolMiddleware",
     "ToolNotFoundError",
+    "ToolObserver",
     "ToolOutputEvent",
     "ToolParseArgumentsEvent",
     "ToolParseNameEvent",
@@ -266,9 +364,11 @@ __all__ = [
     "analyze_schema",
     "ask",
     "can_express",
+    "cancel_prompt",
     "check_descriptor_consistency",
     "check_schema_size_limits",
     "connect",
+    "create_hook",
     "decode_wire",
     "encode_wire",
     "explain",
@@ -278,7 +378,9 @@ __all__ = [
     "join",
     "json_fallback_instruction",
     "register_descriptor",
+    "request_tool_approval",
     "resolve_descriptor",
+    "skip_tool",
     "split",
     "strict_priority",
     "strictest_of",
@@ -289,6 +391,31 @@ __all__ = [
 
 # Where each name lives.
 _MODULES = {
+    "agent": (
+        "Agent",
+        "Session",
+    ),
+    "agent_event": (
+        "AgentChildStreamEvent",
+        "AgentChildStreamEventWithToolCallDeltas",
+        "AgentChildStreamEventWithoutToolCallDeltas",
+        "AgentErrorStreamEvent",
+        "AgentEvent",
+        "AgentFinalEvent",
+        "AgentReasoningDeltaEvent",
+        "AgentStreamEvent",
+        "AgentStreamEventWithToolCallDeltas",
+        "AgentStreamEventWithoutToolCallDeltas",
+        "AgentStreamOptions",
+        "AgentTextDeltaEvent",
+        "AgentToolCallDeltaEvent",
+        "AgentToolCallEvent",
+        "AgentToolEvent",
+        "AgentToolResultEvent",
+        "AgentTraceInfo",
+        "AgentTurnEndEvent",
+        "AgentTurnStartEvent",
+    ),
     "budget": (
         "SchemaBudget",
         "SchemaFeatures",
@@ -304,6 +431,7 @@ _MODULES = {
         "Abort",
         "Context",
         "Result",
+        "Resume",
     ),
     "decode": (
         "decode_wire",
@@ -395,9 +523,30 @@ _MODULES = {
         "ToolSuspendEvent",
         "UsageEvent",
     ),
+    "hooks": (
+        "AgentMiddleware",
+        "HookAction",
+        "PromptHook",
+        "ToolApprovalDecision",
+        "ToolApprovalRequest",
+        "ToolApprovalRun",
+        "ToolApprovalsOptions",
+        "ToolMiddleware",
+        "cancel_prompt",
+        "create_hook",
+        "request_tool_approval",
+        "skip_tool",
+    ),
     "loop": (
         "DEFAULT_USER_TURN",
         "Stats",
+    ),
+    "memory": (
+        "InMemoryStore",
+        "MemoryContext",
+        "MemoryOptions",
+        "MemoryStore",
+        "SQLiteStore",
     ),
     "message": (
         "Json",
@@ -409,11 +558,23 @@ _MODULES = {
         "Role",
         "ToolCall",
     ),
+    "observer": (
+        "AgentObserver",
+        "AgentTraceOptions",
+        "GenerationObserver",
+        "RunObserver",
+        "ToolObserver",
+    ),
     "prompt": (
         "EventStream",
         "Prompt",
         "PromptToolOutput",
         "ask",
+    ),
+    "prompt_request": (
+        "AgentStream",
+        "PromptRequest",
+        "PromptResponse",
     ),
     "request": (
         "Reason",
@@ -431,6 +592,10 @@ _MODULES = {
         "join",
         "split",
     ),
+    "retry": (
+        "CompletionRetryContext",
+        "CompletionRetryOptions",
+    ),
     "schema": (
         "Field",
         "Finding",
@@ -442,6 +607,7 @@ _MODULES = {
     ),
     "tools": (
         "Tool",
+        "ToolApproval",
         "tool",
     ),
     "usage": (
@@ -463,7 +629,7 @@ def __getattr__(name: str) -> object:
 
     if name in _WHERE:
         found: object = getattr(import_module("." + _WHERE[name], __name__), name)
-    elif name in _MODULES or name in ("prompt_request", "testing"):
+    elif name in _MODULES or name == "testing":
         found = import_module("." + name, __name__)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

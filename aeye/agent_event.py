@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Tuple, Union
+from typing import Any, ClassVar, Dict, Literal, Optional, Tuple, Union
 
 from .message import Json, Message, Reasoning, ReasoningDetail, ToolCall
 from .response import Response
@@ -17,11 +17,16 @@ from .usage import Usage
 
 __all__ = [
     "AgentChildStreamEvent",
+    "AgentChildStreamEventWithToolCallDeltas",
+    "AgentChildStreamEventWithoutToolCallDeltas",
     "AgentErrorStreamEvent",
     "AgentEvent",
     "AgentFinalEvent",
     "AgentReasoningDeltaEvent",
     "AgentStreamEvent",
+    "AgentStreamEventWithToolCallDeltas",
+    "AgentStreamEventWithoutToolCallDeltas",
+    "AgentStreamOptions",
     "AgentTextDeltaEvent",
     "AgentToolCallDeltaEvent",
     "AgentToolCallEvent",
@@ -190,6 +195,31 @@ AgentChildStreamEvent = Union[
 ]
 AgentStreamEvent = Union[AgentChildStreamEvent, AgentToolEvent]
 
+# The same for a stream without provisional events, and the long names of the above.
+AgentChildStreamEventWithoutToolCallDeltas = Union[
+    AgentTurnStartEvent,
+    AgentTextDeltaEvent,
+    AgentReasoningDeltaEvent,
+    AgentToolCallEvent,
+    AgentToolResultEvent,
+    AgentTurnEndEvent,
+    AgentFinalEvent,
+    AgentErrorStreamEvent,
+]
+AgentStreamEventWithoutToolCallDeltas = Union[
+    AgentChildStreamEventWithoutToolCallDeltas, AgentToolEvent
+]
+AgentChildStreamEventWithToolCallDeltas = AgentChildStreamEvent
+AgentStreamEventWithToolCallDeltas = AgentStreamEvent
+
+
+@dataclass(frozen=True)
+class AgentStreamOptions:
+    """How a stream tells."""
+
+    # False leaves the provisional ``tool_call_delta`` events out, of children too.
+    include_tool_call_deltas: bool = True
+
 
 @dataclass(frozen=True)
 class ChildEvent:
@@ -253,6 +283,4 @@ def _plain(value: Any) -> Any:
         return {k: _plain(v) for k, v in found.items() if v is not None}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
     return value

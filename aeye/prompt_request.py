@@ -11,21 +11,30 @@ import json
 import threading
 from dataclasses import dataclass, replace
 from typing import (
+    TYPE_CHECKING,
     Any,
     Callable,
     Generator,
     Generic,
     Iterable,
     Iterator,
+    Literal,
     Mapping,
     Optional,
     Sequence,
     Tuple,
     TypeVar,
     cast,
+    overload,
 )
 
-from .agent_event import AgentEvent, AgentStreamEvent, AgentToolEvent, AgentTraceInfo
+from .agent_event import (
+    AgentEvent,
+    AgentStreamEvent,
+    AgentStreamOptions,
+    AgentToolEvent,
+    AgentTraceInfo,
+)
 from .conduct import Conduct, Settings, Start, Told
 from .context import Context
 from .hooks import bind_approvals, bind_hook, bind_middleware
@@ -33,6 +42,9 @@ from .message import Message
 from .observer import AgentTraceOptions
 from .retry import CompletionRetryOptions
 from .usage import Usage
+
+if TYPE_CHECKING:
+    from .agent_event import AgentStreamEventWithoutToolCallDeltas
 
 __all__ = ["AgentStream", "PromptRequest", "PromptResponse"]
 
@@ -258,26 +270,47 @@ class PromptRequest(Generic[T]):
             except StopIteration as stop:
                 return _response(stop.value)
 
+    if TYPE_CHECKING:
+
+        @overload
+        def stream(
+            self, options: None = None, *, include_tool_call_deltas: Literal[False]
+        ) -> AgentStream[AgentStreamEventWithoutToolCallDeltas, T]: ...
+        @overload
+        def stream(
+            self,
+            options: AgentStreamOptions | Mapping[str, Any] | None = None,
+            *,
+            include_tool_call_deltas: bool | None = None,
+        ) -> AgentStream[AgentStreamEvent, T]: ...
+
     def stream(
-        self, *, include_tool_call_deltas: bool = True
-    ) -> AgentStream[AgentStreamEvent, T]:
+        self,
+        options: AgentStreamOptions | Mapping[str, Any] | None = None,
+        *,
+        include_tool_call_deltas: bool | None = None,
+    ) -> AgentStream[Any, T]:
         """Return the run's events; the last is ``final`` or ``error``.
 
         After ``error`` the next read raises the same exception. A second use of the
-        request raises RuntimeError when it is first read.
+        request raises RuntimeError when it is first read. *include_tool_call_deltas*
+        says the same as the option of that name.
         """
-        keep = _keep if include_tool_call_deltas else _without_deltas
+        keep = _picker(options, include_tool_call_deltas)
         return AgentStream(lambda: self._begin(streaming=True), keep)
 
     def readable_stream(
-        self, *, include_tool_call_deltas: bool = True
+        self,
+        options: AgentStreamOptions | Mapping[str, Any] | None = None,
+        *,
+        include_tool_call_deltas: bool | None = None,
     ) -> AgentStream[bytes, T]:
         """Return the events as bytes: one compact JSON object a line.
 
         Fit for a WSGI response or the body of an HTTP request. A failure is the last
         line, an ``error`` object with name and message; nothing is raised after it.
         """
-        keep = _keep if include_tool_call_deltas else _without_deltas
+        keep = _picker(options, include_tool_call_deltas)
         return AgentStream(
             lambda: self._begin(streaming=True),
             lambda event: _line(keep(event)),
@@ -313,6 +346,12 @@ def _response(told: Told) -> PromptResponse[Any]:
     return PromptResponse(
         told.output, told.usage, told.messages, trace=told.trace, parsed=told.parsed
     )
+
+
+def _picker(options: Any, include: Optional[bool]) -> Callable[[AgentEvent], Any]:
+    fields = {} if include is None else {"include_tool_call_deltas": include}
+    made: AgentStreamOptions = _options(AgentStreamOptions, options, fields)
+    return _keep if made.include_tool_call_deltas else _without_deltas
 
 
 def _keep(event: AgentEvent) -> Any:

@@ -46,6 +46,7 @@ _PASSING = frozenset(
         "ConnectionError",
         "Timeout",
         "TimeoutError",
+        "timeout",  # socket.timeout, before Python 3.10
     )
 )
 _CODES = frozenset(
