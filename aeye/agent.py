@@ -28,6 +28,7 @@ from .errors import PromptSuspend, ToolApprovalRequiredError
 from .hooks import bind_approvals, bind_hook, bind_middleware
 from .memory import MemoryContext, MemoryOptions
 from .message import Message
+from .observer import check_observer
 from .prompt import Prompt
 from .prompt_request import PromptRequest
 from .tools import Tool
@@ -143,7 +144,7 @@ class Agent(Generic[T]):
             hook=bind_hook(hook),
             middlewares=tuple(bind_middleware(given) for given in middlewares),
             approvals=None if approvals is None else bind_approvals(approvals),
-            observers=tuple(observers),
+            observers=tuple(check_observer(given) for given in observers),
             memory=None if memory is None else MemoryOptions.of(memory),
         )
         # A request checks the number, so that there is one place that does.

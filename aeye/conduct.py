@@ -627,23 +627,20 @@ class Conduct(Policy):
                 path = f"{call.call.id}/{inner.tool_call_id}"
                 self._waiting = replace(inner, tool_call_id=path)
             return
-        fault: Optional[Exception] = None
+        about = vars(record.about)
         if call.error is not None:
-            about = ToolErrorArgs(**vars(record.about), error=call.error)
-            _, fault = attempt(self._ask, "on_tool_error", about)
-        result = None
-        if fault is None:
-            result = self._map_output(call, record)
-            _, fault = attempt(self._ask, "on_tool_result", result)
-        if call.error is not None:
-            self._watch.fail_tool(about)
-        elif result is not None:
-            self._watch.end_tool(result)
+            failure = ToolErrorArgs(**about, error=call.error)
+            _, fault = attempt(self._ask, "on_tool_error", failure)
+            self._watch.fail_tool(failure)
+            if fault is not None:
+                raise fault
+        result = self._map_output(call, record)
+        _, fault = attempt(self._ask, "on_tool_result", result)
+        self._watch.end_tool(result)
         if fault is not None:
             raise fault
         self._reported.add(call.call.id)
-        text = cast(ToolResultArgs, result).result
-        yield AgentToolResultEvent(**vars(record.about), result=text)
+        yield AgentToolResultEvent(**about, result=result.result)
 
     def _map_output(self, call: Call, record: _ToolRecord) -> ToolResultArgs:
         text = original = _text(call.reply)

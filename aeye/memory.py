@@ -24,7 +24,7 @@ from typing import (
     Tuple,
 )
 
-from .callback import attempt
+from .callback import attempt, refuse_async
 from .message import Message
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ class MemoryOptions:
             for name in ("load", "append", "clear")
             if not callable(getattr(self.store, name, None))
         ]
+        for name in ("load", "append", "clear", "record_error", "start_call"):
+            refuse_async(getattr(self.store, name, None), f"memory store {name}")
         if lacking:
             raise TypeError(
                 f"a memory store has load, append and clear; {self.store!r:.80} "

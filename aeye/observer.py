@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .agent_event import AgentEvent, AgentTraceInfo
-from .callback import attempt
+from .callback import attempt, refuse_async
 from .hooks import (
     RunEndArgs,
     RunErrorArgs,
@@ -32,6 +32,7 @@ __all__ = [
     "RunObserver",
     "ToolObserver",
     "Watch",
+    "check_observer",
 ]
 
 
@@ -141,6 +142,15 @@ class AgentObserver:
 
     def start_run(self, args: ObservedRun) -> Any:
         """A run begins; return a ``RunObserver`` or None."""
+
+
+def check_observer(observer: object) -> object:
+    """Return *observer*, or raise TypeError where it has no use."""
+    begin = getattr(observer, "start_run", None)
+    if not callable(begin):
+        raise TypeError(f"an observer has start_run(args); {observer!r:.80} has not")
+    refuse_async(begin, "observer start_run")
+    return observer
 
 
 class _Part:

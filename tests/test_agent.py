@@ -139,6 +139,7 @@ class TestMakingOne:
             ({"middlewares": [7]}, TypeError),
             ({"approvals": 7}, TypeError),
             ({"memory": 7}, TypeError),
+            ({"observers": [7]}, TypeError),
             ({"tools": [print]}, TypeError),
             ({"ctx": 7}, TypeError),
         ],
@@ -455,6 +456,20 @@ class TestResuming:
             ("p1", "paid Ann"),
             ("a2", "[not run: the batch was stopped; call it again]"),
         ]
+
+    def test_messages_that_the_context_brings(self) -> None:
+        """What the context says is not said twice, whole history or trimmed."""
+        agent, model, _ = self.paying(calls(("pay", {"to": "Ann"}, "p1")), "done")
+        before = [user("a"), Message("assistant", "b")]
+        agent = Agent("", model.context(messages=before), tools=agent.tools)
+        error = self.waiting(agent)
+        trimmed = error.messages[2:]
+
+        agent.resume(error, {"p1": True}).send()
+        agent.resume(trimmed, {"p1": True}).send()
+
+        assert [m.text for m in model.requests[1].messages][:3] == ["a", "b", "pay"]
+        assert [m.text for m in model.requests[2].messages][:1] == ["pay"]
 
     def test_nothing_decided(self) -> None:
         """A call that nothing was said about goes on waiting, the model unasked."""

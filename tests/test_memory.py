@@ -145,6 +145,12 @@ class TestStores:
         """A store needs its three methods, and a policy is one of three."""
         with pytest.raises(TypeError, match="load, append and clear"):
             MemoryOptions(object())  # type: ignore[arg-type]  # on purpose
+
+        class Later(InMemoryStore):
+            async def load(self, context: Any) -> Any: ...  # type: ignore[override]  # on purpose
+
+        with pytest.raises(TypeError, match="async def"):
+            MemoryOptions(Later())  # type: ignore[arg-type]  # on purpose
         with pytest.raises(ValueError, match="save_policy"):
             MemoryOptions(InMemoryStore(), "often")  # type: ignore[arg-type]  # on purpose
 

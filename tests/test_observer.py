@@ -316,6 +316,17 @@ def test_errors_while_a_failure_is_told() -> None:
     assert made.state == "errored"
 
 
+def test_what_is_no_observer() -> None:
+    """An observer begins runs, and nothing of it is awaited."""
+
+    class Later:
+        async def start_run(self, args: Any) -> Any: ...
+
+    for wrong in (7, Later(), Later):
+        with pytest.raises(TypeError, match="observer"):
+            request("x", observers=[wrong])
+
+
 def test_bases_do_nothing() -> None:
     """The base classes have every method, and an observer may return None."""
 

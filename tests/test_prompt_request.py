@@ -9,7 +9,7 @@ from typing import Any, Iterator
 import pytest
 
 from aeye.agent import Agent
-from aeye.agent_event import AgentErrorStreamEvent
+from aeye.agent_event import AgentErrorStreamEvent, AgentStreamOptions
 from aeye.callback import attempt
 from aeye.context import Abort
 from aeye.errors import (
@@ -286,6 +286,15 @@ class TestEvents:
         assert [e.delta for e in only(events, "text_delta")] == ["hel", "lo"]
         assert events[-1].output == events[-2].response.content == "hello"
 
+    def test_tools_alone(self) -> None:
+        """A run for its tools alone may end without a word."""
+        prompt = Prompt("p", "x", tools=[add], tools_only=True, tools_max=1)
+
+        response = Agent(prompt, ScriptedModel(ROUND).context()).prompt("hi").send()
+
+        assert response.output == ""
+        assert [m.role for m in response.messages] == ["user", "assistant", "tool"]
+
     def test_a_tool_round(self) -> None:
         """Tools run after their turn's end; their results carry its number."""
         named = ToolCall("c1", "add", "")
@@ -386,6 +395,24 @@ class TestEvents:
             "turn_end",
             "final",
         ]
+
+    @pytest.mark.parametrize(
+        ("args", "fields", "seen"),
+        [
+            ((), {}, True),
+            ((AgentStreamOptions(),), {}, True),
+            ((AgentStreamOptions(include_tool_call_deltas=False),), {}, False),
+            (({"include_tool_call_deltas": False},), {}, False),
+            ((), {"include_tool_call_deltas": True}, True),
+        ],
+    )
+    def test_options(self, args: Any, fields: Any, seen: bool) -> None:
+        """Stream options are a record, a dict, or by name."""
+        events = list(agent(ROUND, "3").prompt("hi").stream(*args, **fields))
+
+        assert ("tool_call_delta" in types(events)) is seen
+        with pytest.raises(TypeError):
+            agent("x").prompt("hi").stream(7)  # type: ignore[call-overload]  # on purpose
 
     def test_reasoning(self) -> None:
         """Pieces of reasoning say what kind they are, where the vendor does."""
