@@ -60,8 +60,6 @@ def apply_plan(request: Request, facts: ModelFacts) -> Request:
         CapabilityError: ``strict=True`` or ``schema_delivery="structured"`` was asked
             of a model that has no such thing.
     """
-    if not request.tools and not isinstance(request.response_format, ResponseFormat):
-        return request
     # Equal values may differ in ``strict``: True is more than 1.
     stricts = tuple(tool.strict is True for tool in request.tools)
     output = request.response_format

@@ -13,6 +13,7 @@ import email.utils
 import errno
 import os
 import random
+import re
 import socket
 import time
 from collections import deque
@@ -291,12 +292,11 @@ def _new_line(home: list[_Line]) -> _Line:
 
     line = _Line(requests.Session(), home)
     for adapter in line.session.adapters.values():
-        manager = getattr(adapter, "poolmanager", None)
-        if manager is not None:
-            manager.pool_classes_by_scheme = {
-                scheme: partial(_new_pool, cls, line.connections)
-                for scheme, cls in manager.pool_classes_by_scheme.items()
-            }
+        manager: Any = adapter.poolmanager
+        manager.pool_classes_by_scheme = {
+            scheme: partial(_new_pool, cls, line.connections)
+            for scheme, cls in manager.pool_classes_by_scheme.items()
+        }
     return line
 
 
@@ -473,18 +473,22 @@ def _translate(exc: BaseException, url: str, where: str = "") -> None:
     raise error from exc
 
 
+# What urllib3 puts before its own messages.
+_PREFIX = re.compile(r"^(<[^>]*>|HTTPS?Connection(Pool)?\([^)]*\)): ")
+
+
 def _cause(exc: BaseException) -> str:
     """Return what the innermost error says."""
     inner: BaseException | None = exc
-    text = type(exc).__name__
-    for _ in range(10):
-        if inner is None:
-            break
-        found = inner.strerror if isinstance(inner, OSError) else None
-        if found or (inner.args and isinstance(inner.args[-1], str)):
-            text = found or inner.args[-1]
-        reason = getattr(inner, "reason", None)
-        nested = [arg for arg in inner.args if isinstance(arg, BaseException)]
-        inner = reason if isinstance(reason, BaseException) else None
-        inner = inner or (nested[0] if nested else None)
+    text = ""
+    while inner is not None:
+        said = [arg for arg in inner.args if isinstance(arg, str)]
+        if isinstance(inner, OSError) and inner.strerror:
+            said = [inner.strerror]
+        if said:
+            text = _PREFIX.sub("", said[-1].strip())
+        if len(text.split()) < 2:  # "hello", for a first line that is not HTTP
+            text = f"{type(inner).__name__} {text}".strip()
+        nested = (getattr(inner, "reason", None), *inner.args)
+        inner = next((e for e in nested if isinstance(e, BaseException)), None)
     return text

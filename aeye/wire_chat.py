@@ -458,18 +458,17 @@ class _Echo:
             self._extra = message["extra_content"]
 
     def _add_detail(self, new: Json) -> None:
-        for key in ("index", "id", "type"):
-            if new.get(key) is not None:
-                break
-        same = [d for d in self._details[-4:] if d.get(key) == new.get(key)]
-        if not same or (key == "type" and same[-1] is not self._details[-1]):
+        """Join a piece to its item: the one with its index, id or type."""
+        key = next((k for k in ("index", "id") if new.get(k) is not None), "type")
+        recent = self._details[-1:] if key == "type" else self._details[-4:]
+        same = [old for old in recent if old.get(key) == new.get(key)]
+        if not same:
             self._details.append(dict(new))
             return
         old = same[-1]
         for name, value in new.items():
-            joined = name in ("text", "summary", "data") and isinstance(value, str)
-            if joined and isinstance(old.get(name), str):
-                old[name] += value
+            if name in ("text", "summary", "data") and isinstance(old.get(name), str):
+                old[name] += value if isinstance(value, str) else ""
             elif value not in (None, ""):
                 old[name] = value
 

@@ -636,3 +636,35 @@ def test_server_without_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_close_of_a_foreign_transport() -> None:
     """A transport that is not ours is not ours to close."""
     provider().close()
+
+
+def test_key_that_a_host_repeats() -> None:
+    """A key in an error body is taken out."""
+    body = b'{"error": {"message": "Incorrect API key provided: sk-secret."}}'
+    transport = Canned(body, status=401)
+
+    with pytest.raises(AuthError) as caught:
+        provider(transport=transport).execute(ask())
+
+    assert caught.value.message == "Incorrect API key provided: [key]."
+    assert "sk-secret" not in str(caught.value.body)
+
+
+def test_path_with_a_query() -> None:
+    """A format's own query and that of the address are put together."""
+    transport = Canned()
+    wire = replace(
+        CHAT,
+        path=lambda model, stream: f"/{model}:go?alt=sse",
+        headers=lambda request, facts: {"X-Version": "1"},
+    )
+    model = replace(
+        provider(transport=transport, base_url="https://x/v1?a=b"), wire=wire
+    )
+
+    model.execute(ask())
+    model.execute(ask())
+
+    assert transport.sent[0][0] == "https://x/v1/m:go?alt=sse&a=b"
+    assert transport.sent[0][1]["X-Version"] == "1"
+    assert transport.sent[1][1] is transport.sent[0][1]

@@ -389,6 +389,35 @@ def test_nobody_listens() -> None:
     assert "sk-secret" not in str(caught.value) + repr(cause)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "answer", "message", "again"),
+    [
+        ("http", b"hello\r\n\r\n", "BadStatusLine hello", True),
+        ("https", b"hello\r\n\r\n", "SSL", False),
+    ],
+)
+def test_what_is_no_http(
+    serve: Any, scheme: str, answer: bytes, message: str, again: bool
+) -> None:
+    """Something else at the other end is an error that says so; TLS faults stay."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def reply_once() -> None:
+            conn = listener.accept()[0]
+            with conn:
+                conn.recv(1)
+                conn.sendall(answer)
+
+        thread = threading.Thread(target=reply_once)
+        thread.start()
+        url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(TransportError, match=message) as caught:
+            HttpTransport().open(url, {}, b"{}")
+        thread.join()
+
+    assert caught.value.retryable == again
+
+
 def test_read_time_out_is_not_retried(serve: Any) -> None:
     """A host that is still at work is not given the work twice."""
     never = threading.Event()

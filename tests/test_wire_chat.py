@@ -23,7 +23,7 @@ from aeye.request import Reason, Request, ResponseFormat, ToolDefinition
 from aeye.response import Chunk, Response, ToolCallDelta, join
 from aeye.schema import Schema
 from aeye.usage import Usage
-from aeye.wire import ModelFacts, status_error
+from aeye.wire import ModelFacts, split_data_url, status_error
 from aeye.wire_chat import CHAT
 
 FACTS = ModelFacts()
@@ -447,6 +447,24 @@ def test_echo_of_signatures() -> None:
     assert [call.get("extra_content") for call in found["tool_calls"]] == [
         {"google": 1},
         None,
+    ]
+
+
+def test_pieces_of_details_without_numbers() -> None:
+    """Details without index and id are joined to the last one of their type."""
+    text = {"type": "reasoning.text", "text": "A"}
+    events = [
+        delta(reasoning_details=[text, {"type": "reasoning.text", "text": "B"}]),
+        delta(reasoning_details=[{"type": "x", "id": "i", "data": "d"}]),
+        delta(reasoning_details=[{"type": "x", "id": "i", "data": None}, text, "?"]),
+    ]
+
+    found: Any = join(feed(*events, "[DONE]")).native
+
+    assert found["items"][0]["reasoning_details"] == [
+        {"type": "reasoning.text", "text": "AB"},
+        {"type": "x", "id": "i", "data": "d"},
+        {"type": "reasoning.text", "text": "A"},
     ]
 
 
@@ -939,6 +957,29 @@ def test_call_without_a_name() -> None:
     """Arguments for nothing are refused."""
     with pytest.raises(ProtocolError, match="without a name"):
         feed(calls(piece(0, "c1", None, '{"a": 1}')), "[DONE]")
+
+
+def test_many_looks_at_arguments() -> None:
+    """Arguments that seem whole again and again are looked at a few times only."""
+    pieces = [piece(0, "", "f", t) for t in ["{", "}}"] + ["{", "}"] * 20]
+
+    found = join(feed(*map(calls, pieces), "[DONE]")).tool_calls
+
+    assert [call.arguments for call in found] == ["{}}" + "{}" * 20]
+
+
+def test_json_with_blanks() -> None:
+    """Blanks around an event's JSON do no harm."""
+    assert join(feed(json.dumps(delta(content="x")) + " \n", "[DONE]")).content == "x"
+    assert join(feed(" " + json.dumps(delta(content="x")), "[DONE]")).content == "x"
+
+
+def test_data_urls() -> None:
+    """A data: URL is taken apart; what is none is refused."""
+    assert split_data_url("data:;base64,QQ==") == ("text/plain", "QQ==", "")
+    for url in ("https://example.com", "data:text/plain", "x,data:"):
+        with pytest.raises(ValueError, match="not a data: URL"):
+            split_data_url(url)
 
 
 # Errors.
