@@ -94,7 +94,9 @@ class Check:
     def _validated(self, value: Any, ctx: Context) -> Union[Accepted, Rejected]:
         if self.validate is None:
             return Accepted(value)
-        _, fault = ask(self.validate, value, ctx)
+        verdict, fault = ask(self.validate, value, ctx)
+        if fault is None and verdict is False:
+            fault = ValueError("the value was refused")
         if fault is None:
             return Accepted(value)
         text = f"The output failed validation:\n{fault}"

@@ -157,7 +157,12 @@ class EventStream(Generic[E, T]):
             RuntimeError: the stream has not been read to its end.
         """
         if self._output is _SKIP:
-            raise RuntimeError("there is no output yet: read the stream to its end")
+            why = (
+                "the run was closed before it had one"
+                if self._run.closing
+                else "read the stream to its end"
+            )
+            raise RuntimeError(f"there is no output: {why}")
         return cast("T | None", self._output)
 
     @property
@@ -171,7 +176,9 @@ class EventStream(Generic[E, T]):
         return self._run.usage
 
     def __repr__(self) -> str:
-        state = "not ended" if self._output is _SKIP else "ended"
+        state = "closed" if self._run.closing else "not ended"
+        if self._output is not _SKIP:
+            state = "ended"
         return f"<EventStream of {self._run.recipe.name!r}, {state}>"
 
 
@@ -323,6 +330,16 @@ class Prompt(Generic[T]):
             ),
             present=_presenter(on_tool_result, what + "on_tool_result"),
         )
+
+    @property
+    def content(self) -> str:
+        """The template's text."""
+        return self._template.text
+
+    @property
+    def schema(self) -> Schema | None:
+        """The shape of the answer; None for text, or where it is a function."""
+        return self._schema if isinstance(self._schema, Schema) else None
 
     def __repr__(self) -> str:
         tools = f", tools={[tool.name for tool in self.tools]}" if self.tools else ""
@@ -554,6 +571,11 @@ class Prompt(Generic[T]):
         streaming: bool = True,
         tools_only: bool = False,
     ) -> Run:
+        if isinstance(input, Context):
+            raise TypeError(
+                f"prompt {self.name!r}: the first argument is the input, the second "
+                "the context: give {} where there is no input"
+            )
         recipe = self._recipe
         if tools_only and not recipe.tools_only:
             recipe = dataclasses.replace(recipe, tools_only=True)
@@ -716,6 +738,8 @@ def ask(
         PromptError, ProviderError: as calling a ``Prompt``.
     """
     ctx = Context.of(ctx)
+    if isinstance(files, (str, bytes)):
+        raise TypeError(f"files is a list of paths, URLs or Parts, not {files!r:.80}")
     parts = [_part(file) for file in files]
     content = text if not parts else (Part.text(text), *parts)
     prompt: Prompt[Any] = Prompt("ask", "", schema=schema, tools=tools)
@@ -769,6 +793,11 @@ def _check(given: Mapping[str, Any]) -> None:
     name = given["name"]
     if not isinstance(name, str) or not name:
         raise TypeError(f"name is a str that says something, not {name!r:.80}")
+    if "{{" in name or "\n" in name:
+        raise ValueError(
+            f"name is a short word for the prompt, not {name!r:.80}: the order is "
+            "Prompt(name, content)"
+        )
     what = f"prompt {name!r}: "
     for key in ("content", "user_turn"):
         value = given[key]
@@ -782,6 +811,8 @@ def _check(given: Mapping[str, Any]) -> None:
     for key, words in _CLOSED_SETS.items():
         if given[key] not in words:
             raise ValueError(f"{what}{key} is one of {words}, not {given[key]!r}")
+    if isinstance(given["config"], Mapping):
+        Request().with_config(given["config"])  # refuses what Request does not have
     handlers = given["on_tool_result"]
     if isinstance(handlers, Mapping):
         known = {tool.name for tool in given["tools"]}

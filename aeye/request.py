@@ -23,6 +23,13 @@ ToolChoice = Union[str, Dict[str, str]]
 
 _DELIVERIES = ("auto", "structured", "prompt")
 _CHOICES = ("auto", "none", "required")
+_NUMBERS = (
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "frequency_penalty",
+    "presence_penalty",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,6 +118,7 @@ class Request(Sparse):
         if isinstance(reason, Mapping):
             put(self, "reason", Reason(**reason))
         _check_choice(self.tool_choice)
+        _check_numbers(self)
 
     @property
     def system(self) -> str:
@@ -140,6 +148,18 @@ class Request(Sparse):
 
 
 _FIELDS = frozenset(field.name for field in fields(Request))
+
+
+def _check_numbers(request: Request) -> None:
+    for name in _NUMBERS:
+        value: Any = getattr(request, name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name} is a number, not {value!r:.80}")
+    limit: Any = request.max_tokens
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise ValueError(f"max_tokens is a whole number of at least 1, not {limit!r}")
 
 
 def _check_choice(choice: object) -> None:

@@ -267,7 +267,9 @@ class Tool(Generic[T]):
         else:
             value = self._load(schema, value, on_repair)
         if self._validate is not None:
-            self._custom(self._validate, value, ctx)
+            verdict = self._custom(self._validate, value, ctx)
+            if verdict is False:
+                raise self._bad("the arguments were refused")
         return value
 
     def run(self, value: Any, ctx: Context | Mapping[str, Any] | None = None) -> Any:

@@ -272,10 +272,11 @@ def test_config_cannot_replace_messages_tools_or_shape() -> None:
 
 def test_config_refuses_unknown_names() -> None:
     """A key that Request does not have is a slip, and is refused by name."""
-    prompt = Prompt("p", "x", config={"temprature": 1})
-
     with pytest.raises(TypeError, match="temprature"):
-        prompt({}, E("hi").context())
+        Prompt("p", "x", config={"temprature": 1})
+    later = Prompt("p", "x", config=lambda given: {"temprature": 1})
+    with pytest.raises(TypeError, match="temprature"):
+        later({}, E("hi").context())
 
 
 @pytest.mark.parametrize("wish", [False, lambda given: False])
@@ -1024,6 +1025,10 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"on_tool_result": {"nope": len}}, ValueError, "nope"),
     ({"validate": lambda a, b: None}, TypeError, "'b'"),
     ({"schema_delivery": "fax", "schema": V}, ValueError, "fax"),
+    ({"name": "Plan {{x}}"}, ValueError, r"Prompt\(name, content\)"),
+    ({"config": {"temperature": "hot"}}, TypeError, "temperature"),
+    ({"config": {"max_tokens": 0}}, ValueError, "max_tokens"),
+    ({"config": {"tool_choice": "maybe"}}, ValueError, "maybe"),
 ]
 
 
@@ -1047,6 +1052,34 @@ def test_async_functions_are_refused(name: str) -> None:
     """Nothing is awaited, so an ``async def`` is refused by name."""
     with pytest.raises(TypeError, match="coro is an 'async def'"):
         Prompt("p", "x", **{name: coro})
+
+
+def test_a_context_is_no_input() -> None:
+    """The context given as the input is a slip, and is told as one."""
+    ctx = E("hi").context()
+
+    for call in (Prompt("p", "x"), Prompt("p", "x").run):
+        with pytest.raises(TypeError, match="the first argument is the input"):
+            call(ctx)
+    with pytest.raises(TypeError, match="files is a list"):
+        aeye.ask("x", ctx, files="a.png")
+
+
+def test_validate_may_say_false() -> None:
+    """A validate that gives False objects too."""
+    model = E('{"v": 1}', '{"v": 9}')
+    prompt = Prompt("p", "x", schema=V, validate=lambda value: value.v > 3)
+
+    assert prompt({}, model.context()) == V(9)
+    assert said(model, 1)[-1][1].endswith("the value was refused")
+
+
+def test_what_a_prompt_is() -> None:
+    """A prompt shows its template and its schema."""
+    prompt = Prompt("p", "Hi {{x}}", schema=V)
+
+    assert (prompt.content, prompt.schema.python_type) == ("Hi {{x}}", V)
+    assert Prompt("p", "x", schema=lambda given: V).schema is None
 
 
 def test_wrong_mode() -> None:
@@ -1100,9 +1133,12 @@ def test_closing_early() -> None:
                 break
 
     assert closed == [True]
-    with pytest.raises(RuntimeError, match="read the stream to its end"):
+    with pytest.raises(RuntimeError, match="closed before it had one"):
         _ = events.output
-    assert repr(events) == "<EventStream of 'p', not ended>"
+    unread = Prompt("p", "x").run({}, Context(stream=stream))
+    with pytest.raises(RuntimeError, match="read the stream to its end"):
+        _ = unread.output
+    assert repr(events) == "<EventStream of 'p', closed>"
 
 
 def test_callers_values_are_not_changed() -> None:
