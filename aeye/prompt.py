@@ -790,15 +790,8 @@ def _nothing(event: Event) -> Any:
 
 def _check(given: Mapping[str, Any]) -> None:
     """Refuse arguments that cannot be what they must be."""
-    name = given["name"]
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"name is a str that says something, not {name!r:.80}")
-    if "{{" in name or "\n" in name:
-        raise ValueError(
-            f"name is a short word for the prompt, not {name!r:.80}: the order is "
-            "Prompt(name, content)"
-        )
-    what = f"prompt {name!r}: "
+    _check_name(given["name"])
+    what = f"prompt {given['name']!r}: "
     for key in ("content", "user_turn"):
         value = given[key]
         if not isinstance(value, (str, Template)) and (key == "content" or value):
@@ -822,6 +815,16 @@ def _check(given: Mapping[str, Any]) -> None:
                 f"{what}on_tool_result has {unknown!r}; the tools are {sorted(known)}"
             )
     _check_numbers(given, what)
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"name is a str that says something, not {name!r:.80}")
+    if "{{" in name or "\n" in name:
+        raise ValueError(
+            f"name is a short word for the prompt, not {name!r:.80}: the order is "
+            "Prompt(name, content)"
+        )
 
 
 def _check_numbers(given: Mapping[str, Any], what: str) -> None:
