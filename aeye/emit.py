@@ -19,7 +19,7 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Set, Tuple, Union
 
 from .descriptor import (
     DEFINED_FORMATS,
@@ -169,6 +169,7 @@ class _Emitter:
         self._losses: Dict[Loss, None] = {}
         self._names = _name_definitions(graph, descriptor)
         self._wanted: List[str] = []
+        self._referred: Set[str] = set()
         self._uses_any = False
         self._bodies: Dict[str, Callable[[Any, List[str]], JSONSchema]] = {
             "any": self._any,
@@ -310,7 +311,8 @@ class _Emitter:
             return self._written_out(node, target, or_null)
         if how == "root":
             return self._finish({"$ref": "#"}, notes, wants_null)
-        if node.target not in self._wanted:
+        if node.target not in self._referred:
+            self._referred.add(node.target)
             self._wanted.append(node.target)
         body = {"$ref": f"#/$defs/{self._names[node.target]}"}
         return self._finish(body, notes, wants_null)

@@ -277,6 +277,7 @@ def test_what_the_model_was_told_to_write_comes_first() -> None:
         ({"type": "number", "multipleOf": 0.5}, 1.5, True),
         ({"type": "number", "multipleOf": 0.5}, 1e308, True),
         ({"type": "number", "multipleOf": 1e-300}, 1e300, True),
+        ({"type": "number", "multipleOf": 3}, 2.5, False),
         ({"type": "string", "minLength": 3}, "ab", False),
         ({"type": "string", "maxLength": 1}, "ab", False),
         ({"type": "string", "pattern": "^b"}, "ab", False),
@@ -321,6 +322,114 @@ def test_bounds_choose_the_branch(first: Json, value: Any, fits: bool) -> None:
 
     assert decode_wire(node, wire, dialect) == {"v": value, "m": m}
     assert isinstance(wire["m"], list if fits else dict)
+
+
+CAPPED = replace(OPENAI_STRICT, id="capped", max_enum_values=1)
+FLAT = replace(OPENAI_STRICT, id="flat", any_encoding="flat")
+
+
+@pytest.mark.parametrize(
+    ("first", "value", "wire", "dialect"),
+    [
+        pytest.param(
+            thing({"a": TEXT, "b": TEXT}, ["a"]),
+            {"a": "x"},
+            {"a": "x", "b": None},
+            OPENAI_STRICT,
+            id="null for what is absent",
+        ),
+        pytest.param(
+            thing({"a": {"type": "array", "prefixItems": [TEXT], "items": False}}),
+            {"a": []},
+            {"a": {"0": None}},
+            OPENAI_STRICT,
+            id="null for an item that is missing",
+        ),
+        pytest.param(
+            thing({"e": {"enum": ["a", "b"]}, "m": PRICES}),
+            {"e": "b", "m": {}},
+            {"e": "b", "m": []},
+            CAPPED,
+            id="an enum over the cap",
+        ),
+        pytest.param(
+            thing({"e": {"enum": ["a", 1]}, "m": PRICES}),
+            {"e": 1, "m": {}},
+            {"e": 1, "m": []},
+            CAPPED,
+            id="of several types",
+        ),
+        pytest.param(
+            thing({"e": {"enum": [{"k": 1}, [2]]}, "m": PRICES}),
+            {"e": [2], "m": {}},
+            {"e": [2], "m": []},
+            FLAT,
+            id="an enum of something else",
+        ),
+        pytest.param(
+            {"type": "array", "prefixItems": [PRICES], "items": TEXT, "minItems": 1},
+            [{"a": 1}, "x"],
+            [[{"key": "a", "value": 1}], "x"],
+            OPENAI_STRICT,
+            id="a tuple without an end",
+        ),
+        pytest.param(
+            {"type": "array", "items": PRICES, "minItems": 1},
+            [{"a": 1}],
+            [[{"key": "a", "value": 1}]],
+            OPENAI_STRICT,
+            id="a list",
+        ),
+    ],
+)
+def test_the_wire_chooses_the_branch(
+    first: Json, value: Any, wire: Any, dialect: Any
+) -> None:
+    """Whatever stands before or after it in the choice."""
+    others = [
+        {**PRICES, "propertyNames": {"pattern": "^never$"}, "minProperties": 1},
+        {"type": "array", "items": thing({"q": TEXT, "r": PRICES}), "minItems": 1},
+        {
+            "type": "array",
+            "prefixItems": [NUMBER, PRICES],
+            "items": False,
+            "minItems": 2,
+        },
+        thing({"q": TEXT, "m": PRICES}),
+    ]
+
+    trip({"anyOf": [first, *others]}, value, wire, dialect)
+    trip({"anyOf": [*others, first]}, value, wire, dialect)
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        [{"key": "k", "value": 1}],
+        [{"key": "never", "value": "x"}],
+        {"0": 1, "2": []},
+        {"0": "x", "1": []},
+        {"q": 1, "m": []},
+        {"q": "x", "m": [], "z": 1},
+        [1],
+        [],
+        "text",
+    ],
+)
+def test_what_fits_no_branch_is_left_alone(wire: Any) -> None:
+    """There is nothing to read it as."""
+    node = {
+        "anyOf": [
+            {**PRICES, "propertyNames": {"pattern": "^never$"}},
+            {"type": "array", "prefixItems": [NUMBER, PRICES], "items": False,
+             "minItems": 2},
+            thing({"q": TEXT, "m": PRICES}),
+        ]
+    }  # fmt: skip
+    if wire == []:
+        assert decode_wire(node, wire, OPENAI_STRICT) == {}
+    else:
+        assert decode_wire(node, wire, OPENAI_STRICT) == wire
 
 
 def test_any_value_in_pairs() -> None:
