@@ -82,3 +82,26 @@ def asks(ctx: aeye.Context) -> None:
 def contexts() -> None:
     with aeye.connect("rehearsal", user="ann") as ctx:
         print(ctx.user, ctx.replace(user="bob").max_output_tokens)
+
+
+def agents(ctx: aeye.Context) -> None:
+    plainly = aeye.Agent("Be kind.", ctx, tools=[plain], max_turns=3)
+    typed = aeye.Agent(aeye.Prompt("p", "x", schema=Advice), ctx, name="adviser")
+
+    said: str = plainly.prompt("hi").max_turns(2).send().output
+    text: Optional[str] = plainly.prompt("hi").send().parsed
+    request = typed.prompt([aeye.Message("user", "hi")]).with_tool_concurrency(2)
+    advice: Optional[Advice] = request.with_completion_retries().send().parsed
+    wrong: int = request.send().parsed  # type: ignore[assignment]  # an Agent knows
+    for event in typed.session("s").prompt("hi").stream():
+        if event.type == "text_delta":
+            delta: str = event.delta
+        elif event.type == "agent_tool_event" and event.event.type == "final":
+            output: str = event.event.output
+    for line in plainly.prompt("hi").readable_stream():
+        size: int = len(line)
+    bare = aeye.Prompt("p", "x", schema=Advice).request({}, ctx).send()
+    also: Optional[Advice] = bare.parsed
+    child: aeye.Tool[Any] = plainly.as_tool(stream=True)
+    print(said, text, advice, wrong, delta, output, size, also, child)
+    aeye.Agent("x", ctx, tool=[plain])  # type: ignore[call-overload]  # a slip
