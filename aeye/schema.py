@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional
 
@@ -408,8 +407,10 @@ def _check_multiple(
         yield _error("not a multiple")
 
 
-def _exact(number: float) -> Fraction:
+def _exact(number: float) -> Any:
     """Give the number that was written, not the nearest binary one."""
+    from fractions import Fraction
+
     return Fraction(number if isinstance(number, int) else repr(number))
 
 

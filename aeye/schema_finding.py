@@ -191,16 +191,15 @@ def _expected(error: Any) -> str:
     return f"expected {listed}, got {given}"
 
 
-def _kinds(branch: Any) -> List[str]:
-    seen: List[int] = []
-    while isinstance(branch, dict) and LINK in branch and id(branch) not in seen:
-        seen.append(id(branch))
+def _kinds(branch: Any, depth: int = 0) -> List[str]:
+    """Name what a branch of a union is for: its types, or its few values."""
+    while isinstance(branch, dict) and LINK in branch:
         branch = branch[LINK]
-    if not isinstance(branch, dict):
+    if not isinstance(branch, dict) or depth > 4:
         return []
     for key in ("anyOf", "oneOf"):
         if key in branch:
-            return [kind for child in branch[key] for kind in _kinds(child)]
+            return [kind for child in branch[key] for kind in _kinds(child, depth + 1)]
     values = branch.get("enum", [branch["const"]] if "const" in branch else [])
     if values and len(values) <= 5:
         return [_json(value) for value in values]

@@ -266,12 +266,7 @@ def _is_ipv6(text: str) -> bool:
     head, gap, tail = text.partition("::")
     if "::" in tail or tail.startswith(":"):
         return False
-    groups = [*head.split(":"), *tail.split(":")] if gap else head.split(":")
-    if gap:
-        groups = [
-            *(head.split(":") if head else ()),
-            *(tail.split(":") if tail else ()),
-        ]
+    groups = [part for side in (head, tail) if side for part in side.split(":")]
     count = len(groups)
     if groups and "." in groups[-1]:
         if not _is_ipv4(groups[-1]):

@@ -120,7 +120,7 @@ def plain(value: Any, path: str = "$", depth: int = 0) -> Any:
     raise SchemaError(f"{value!r:.80} is not JSON", path=path)
 
 
-def subschemas(node: Json) -> Iterator[tuple[_Path, Any]]:
+def subschemas(node: Json) -> Iterator[tuple[Tuple[Any, ...], Any]]:
     """Yield the schemas directly in a normalised *node*, with the way there."""
     for key, value in node.items():
         if key in _ONE:
@@ -233,7 +233,12 @@ class _Reader:
                 self.index(child, (*path, key), base, depth + 1)
 
     def note_ids(self, node: Json, path: _Path, base: str) -> str:
-        own = node.get("$id", node.get("id") if self.draft < 6 else None)
+        own = node.get("$id")
+        old = node.get("id")
+        if own is None and isinstance(old, str):
+            # Without a draft, "id" is ours only if it cannot be anything else.
+            undated = "$schema" not in self.document and old.startswith("#")
+            own = old if self.draft < 6 or undated else None
         if isinstance(own, str) and ("$ref" not in node or self.draft > 7):
             if own.startswith("#"):
                 self.anchors[base, own[1:]] = path

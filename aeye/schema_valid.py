@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+from copy import copy
+from typing import Any, Callable, Dict, Mapping, Optional, Set, Tuple
 
 from .schema_normal import ANNOTATIONS, Json, subschemas, walk
 from .schema_pattern import runnable
@@ -63,44 +64,48 @@ class _Copier:
     def __init__(self, root: Json, link: bool) -> None:
         self.root = root
         self.link = link
-        self.copies: Dict[int, Json] = {}
-        self.copy(root)
-        for node in root.get("$defs", {}).values():
-            self.copy(node)
+        # What references lead to first: a chain of them is no reason to recurse.
+        targets = [root, *filter(_is_node, root.get("$defs", {}).values())]
+        self.copies: Dict[int, Json] = {id(node): {} for node in targets}
+        for node in targets:
+            self.fill(node, self.copies[id(node)])
 
     def copy(self, node: Any) -> Any:
         if not isinstance(node, dict):
             return node
-        if id(node) in self.copies:
-            return self.copies[id(node)]
-        out = self.copies[id(node)] = {}
+        if id(node) not in self.copies:
+            self.copies[id(node)] = {}
+            self.fill(node, self.copies[id(node)])
+        return self.copies[id(node)]
+
+    def fill(self, node: Json, out: Json) -> None:
         for key, value in node.items():
             if key == "$ref" and self.link:
                 target = self.copy(_target(self.root, value))
                 out[LINK] = {"not": {}} if target is False else target
             elif key == "pattern":
                 _set_pattern(out, value)
-            elif key == "$defs" and self.link:
-                continue
             else:
                 out[key] = value
-        for way, child in subschemas(node):
-            if way[0] in out:
-                self.place(out, way, self.copy(child))
+        self.copy_parts(node, out)
+        if self.link:
+            out.pop("$defs", None)
         self.loosen(node, out)
-        return out
 
-    def place(self, out: Json, way: Tuple[Any, ...], child: Any) -> None:
-        """Put a copied subschema in; containers are made afresh on the first one."""
-        key = way[0]
-        if child is False and key not in _CLOSING:
-            child = {"not": {}}  # 4.26 forgets the path of what False refuses
-        if len(way) == 1:
-            out[key] = child
-        elif isinstance(way[1], int):
-            out[key] = [child] if way[1] == 0 else [*out[key][: way[1]], child]
-        else:
-            out[key] = {**out[key], way[1]: child}
+    def copy_parts(self, node: Json, out: Json) -> None:
+        """Put the copies of the subschemas in; containers are copied once."""
+        fresh: Set[str] = set()
+        for (key, *rest), child in subschemas(node):
+            told = self.copy(child)
+            if told is False and key not in _CLOSING:
+                told = {"not": {}}  # 4.26 forgets the path of what False refuses
+            if not rest:
+                out[key] = told
+                continue
+            if key not in fresh:
+                fresh.add(key)
+                out[key] = copy(node[key])
+            out[key][rest[0]] = told
 
     def loosen(self, node: Json, out: Json) -> None:
         """Make sure that what is left unchecked accepts more, never less."""
@@ -140,6 +145,10 @@ class _Copier:
             if "$ref" in node:
                 stack.append(_target(self.root, node["$ref"]))
         return False
+
+
+def _is_node(node: Any) -> bool:
+    return isinstance(node, dict)
 
 
 def _target(root: Json, ref: str) -> Any:
@@ -202,7 +211,8 @@ class _Compiler:
     ) -> None:
         self.root = root
         self.formats = formats
-        self.open: set[str] = set()
+        # None while it is being compiled.
+        self.made: Dict[str, Optional[Check]] = {}
 
     def check(self, node: Any) -> Check:
         if node is True or (isinstance(node, dict) and not node.keys() - ANNOTATIONS):
@@ -229,11 +239,12 @@ class _Compiler:
         return _check_bounds(_SIMPLE[kind], node)
 
     def check_reference(self, ref: str) -> Check:
-        if ref in self.open:
-            raise _UnsureError
-        self.open.add(ref)
-        found = self.check(_target(self.root, ref))
-        self.open.remove(ref)
+        if ref not in self.made:
+            self.made[ref] = None
+            self.made[ref] = self.check(_target(self.root, ref))
+        found = self.made[ref]
+        if found is None:
+            raise _UnsureError  # recursive
         return found
 
     def check_object(self, node: Json) -> Check:

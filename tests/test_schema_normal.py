@@ -198,6 +198,10 @@ REFERENCES = {
         {"$schema": D4, "items": {"$ref": "#n"}, "definitions": {"a": {"id": "#n"}}},
         {"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {}}},
     ),
+    "old anchors without a draft": (
+        {"items": {"$ref": "#n"}, "definitions": {"a": {"id": "#n"}, "b": {"id": "x"}}},
+        {"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {}}},
+    ),
     "dynamic": (
         {"items": {"$dynamicRef": "#n"}, "$defs": {"a": {"$dynamicAnchor": "n"}}},
         {"items": {"$ref": "#/$defs/a"}, "$defs": {"a": {}}},

@@ -615,6 +615,59 @@ def test_quick_check_knows_its_limits() -> None:
     assert [quick_check(node, node, {}) for node in beyond] == [None] * len(beyond)
 
 
+def test_shared_definitions_cost_once() -> None:
+    """A chain of definitions that use the next one twice is no explosion."""
+    chain: dict[str, Any] = {
+        f"d{n}": {
+            "type": "object",
+            "properties": {
+                "a": {"$ref": f"#/$defs/d{n + 1}"},
+                "b": {"$ref": f"#/$defs/d{n + 1}"},
+            },
+        }
+        for n in range(60)
+    }
+    chain["d60"] = {"type": "integer"}
+    schema = Schema({"$ref": "#/$defs/d0", "$defs": chain})
+
+    assert told(schema, {"a": {"b": {}}}) == []
+    assert told(schema, {"a": {"b": 1}}) == [("a.b", "expected object, got integer")]
+
+
+def test_long_chains_of_definitions_are_checked() -> None:
+    """Definitions may refer to one another a thousand deep: the value does not."""
+    chain: dict[str, Any] = {
+        f"d{n}": {
+            "properties": {"a": {"$ref": f"#/$defs/d{n + 1}"}},
+            "maxProperties": 1,
+        }
+        for n in range(1000)
+    }
+    chain["d1000"] = {"type": "integer"}
+    schema = Schema({"$ref": "#/$defs/d0", "$defs": chain})
+
+    assert told(schema, {"a": {"a": {}}}) == []
+    assert told(schema, {"a": {"a": {"b": 1, "c": 2}}}) == [
+        ("a.a", "expected at most 1 property, got 2")
+    ]
+
+
+def test_unevaluated_properties_follow_references() -> None:
+    """What a reference declares is evaluated, on every version of the validator."""
+    schema = Schema(
+        {
+            "$ref": "#/$defs/a",
+            "anyOf": [{"required": ["x"]}, {"properties": {"b": {"default": 3}}}],
+            "unevaluatedProperties": False,
+            "$defs": {"a": {"properties": {"a": {"type": "integer"}}}},
+        }
+    )
+
+    assert schema.load({"a": 1}) == ({"a": 1, "b": 3}, [])
+    assert told(schema, {"a": "x"})[0] == ("a", "expected integer, got string")
+    assert "'c'" in next(iter(schema.find({"a": 1, "c": 1}))).message
+
+
 def test_schema_is_a_value() -> None:
     """Equal by JSON, whatever the order of keys, and by type; copies are the same."""
     import copy
