@@ -57,8 +57,9 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
             "no model: say connect('vendor:model'), such as 'openai:gpt-5-mini', or "
             "set AEYE_MODEL"
         )
-    if not isinstance(name, str):
-        raise TypeError(f"model is a text such as 'openai:gpt-5-mini', not {name!r}")
+    for what, value in (("model", name), ("base_url", base_url), ("api_key", api_key)):
+        if not isinstance(value, (str, type(None))):
+            raise TypeError(f"{what} is a text, not a {type(value).__name__}")
     if name == _REHEARSAL or name.startswith(_REHEARSAL + ":"):
         return _rehearse(name.partition(":")[2], context)
     vendor, model = _split(name)
@@ -192,6 +193,8 @@ def _headers(given: Mapping[Any, Any] | None) -> Optional[Dict[str, str]]:
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"headers are text, which {name!r} or its value is not")
+        if not (name + value).isascii() or not (name + value).isprintable():
+            raise ValueError(f"the header {name!r} is printable ASCII text")
     return dict(given)
 
 

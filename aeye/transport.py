@@ -225,8 +225,9 @@ class HttpTransport:
         except BaseException as exc:
             unwatch()
             line.drop()
-            check_abort(signal)
-            _translate(exc, url)
+            if isinstance(exc, _network_errors()):
+                check_abort(signal)
+                raise _error(exc, url) from exc
             raise
         line.response = response
 
@@ -371,9 +372,10 @@ class _Line:
     def shut(self) -> None:
         """Wake whoever waits for or reads the answer."""
         holders = [*self.connections]
-        if self.response is not None:
-            holders.append(getattr(self.response.raw, "connection", None))
-            fp = getattr(self.response.raw, "_fp", None)
+        response = self.response
+        if response is not None:
+            holders.append(getattr(response.raw, "connection", None))
+            fp = getattr(response.raw, "_fp", None)
             holders.append(getattr(getattr(fp, "fp", None), "raw", None))
         for holder in holders:
             for name in ("sock", "_sock"):
@@ -407,8 +409,8 @@ class _HttpReply:
                 size += len(piece)
                 yield piece
         except _network_errors() as exc:
-            _translate(exc, self._response.url, f" after {size} bytes of the answer")
-            raise
+            where = f" after {size} bytes of the answer"
+            raise _error(exc, self._response.url, where) from exc
         self._read_whole = True
 
     def close(self, drain: float = 0.0) -> None:
@@ -456,10 +458,8 @@ def _network_errors() -> tuple[type[BaseException], ...]:
     return (base, exceptions.RequestException, OSError)
 
 
-def _translate(exc: BaseException, url: str, where: str = "") -> None:
-    """Raise the TransportError that *exc* stands for, if it is one of the network's."""
-    if not isinstance(exc, _network_errors()):
-        return
+def _error(exc: BaseException, url: str, where: str = "") -> TransportError:
+    """Return the error that one of the network's stands for."""
     from requests.exceptions import ReadTimeout, RequestException, SSLError
 
     if isinstance(exc, RequestException):
@@ -468,9 +468,9 @@ def _translate(exc: BaseException, url: str, where: str = "") -> None:
     error = TransportError(f"{host}: {_cause(exc)}{where}")
     if isinstance(exc, ReadTimeout):
         error.errno = errno.ETIMEDOUT
-    if isinstance(exc, SSLError):
+    if isinstance(exc, (SSLError, ValueError)):  # a certificate; an address or header
         error.retryable = False
-    raise error from exc
+    return error
 
 
 # What urllib3 puts before its own messages.

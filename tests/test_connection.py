@@ -138,6 +138,8 @@ def test_wrong_addresses(url: str) -> None:
         ({"api_key": " "}, ValueError, "api_key"),
         ({"api_key": "schlüssel"}, ValueError, "api_key"),
         ({"headers": {"X": 1}}, TypeError, "headers"),
+        ({"headers": {"X": "sk-secret\n"}}, ValueError, "the header 'X'"),
+        ({"headers": {"X": "é"}}, ValueError, "the header 'X'"),
         ({"facts": {"strict": True}}, TypeError, "facts has no 'strict'"),
         ({"signall": None}, TypeError, "did you mean 'signal'"),
     ],
@@ -150,11 +152,14 @@ def test_wrong_options(options: Any, kind: Any, message: str) -> None:
     assert "sk-secret" not in str(caught.value)
 
 
-def test_name_that_is_no_text() -> None:
-    """The model is named by a text."""
-    wrong: Any = 5
-    with pytest.raises(TypeError, match="model is a text"):
-        connect(wrong)
+@pytest.mark.parametrize("what", ["model", "base_url", "api_key"])
+def test_what_is_no_text(what: str) -> None:
+    """Names, addresses and keys are texts; what was given is not shown."""
+    wrong: Any = {"model": "openai:m", what: 5555}
+    with pytest.raises(TypeError, match=f"{what} is a text, not a int") as caught:
+        connect(**wrong)
+
+    assert "5555" not in str(caught.value)
 
 
 def test_options() -> None:

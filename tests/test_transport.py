@@ -111,6 +111,7 @@ class Server:
         for piece in [script] if isinstance(script, bytes) else script:
             if piece is None:
                 conn.shutdown(socket.SHUT_RDWR)
+                self.hung_up.set()
                 return False
             if isinstance(piece, threading.Event):
                 self.waiting.set()
@@ -174,6 +175,18 @@ def test_one_connection_for_all_calls(serve: Any) -> None:
     assert server.connections == 1
     ctx.close()
     assert server.hung_up.wait(5)
+
+
+def test_idle_connection_that_the_host_closed(serve: Any) -> None:
+    """A connection that was closed meanwhile is not used, and costs no retry."""
+    server = serve([reply(), None], reply())
+    ctx = model(server)
+
+    ctx.execute(REQUEST, ctx)
+    assert server.hung_up.wait(5)
+
+    assert ctx.execute(REQUEST, ctx).content == "Hello"
+    assert server.connections == 2
 
 
 def test_what_is_sent(serve: Any) -> None:
