@@ -170,7 +170,7 @@ def explain(schema: Any, descriptor: ToJSONSchemaOptions) -> Iterator[Reason]:
     then what cannot be told apart on the wire.
     """
     source, d = as_schema(schema), resolve_descriptor(descriptor)
-    blocks = list(_blocks(source, d, False))
+    blocks = dict.fromkeys(_blocks(source, d, False))
     yield from blocks
     for reason in _blocks(source, d, True):
         if reason not in blocks:

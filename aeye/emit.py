@@ -28,7 +28,14 @@ from .descriptor import (
     resolve_descriptor,
 )
 from .emit_compare import all_apart
-from .emit_match import Matcher, is_capped, is_numbered, matcher_of, means_any
+from .emit_match import (
+    Matcher,
+    is_capped,
+    is_numbered,
+    matcher_of,
+    means_any,
+    usable_default,
+)
 from .emit_merge import json_type
 from .emit_node import (
     AllOf,
@@ -254,7 +261,8 @@ class _Emitter:
 
     def _is_worth_saying(self, node: Node) -> bool:
         default = node.notes.get("default")
-        return default is not None and self._matcher.fits(node, default, {})
+        entry = Property("", node, required=False)
+        return default is not None and usable_default(self._graph, entry)
 
     # Any JSON value
 

@@ -106,7 +106,10 @@ def usable_default(graph: Graph, entry: Property) -> bool:
     default = notes["default"]
     if isinstance(default, (dict, list)) and _leads_to_cycle(graph, entry.node):
         return False
-    return Matcher(graph, LENIENT).fits(entry.node, default, {})
+    try:
+        return Matcher(graph, LENIENT).fits(entry.node, default, {})
+    except RecursionError:
+        return False  # a thousand definitions, each a choice of the next
 
 
 def _leads_to_cycle(graph: Graph, node: Node) -> bool:

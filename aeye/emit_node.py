@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import (
+    AbstractSet,
     Any,
     Callable,
     ClassVar,
@@ -31,6 +32,7 @@ __all__ = [
     "Flaw",
     "Graph",
     "Literal",
+    "MAX_INLINE_DEPTH",
     "MAX_INLINE_NODES",
     "Never",
     "Node",
@@ -42,6 +44,7 @@ __all__ = [
     "Ref",
     "Scalar",
     "TupleNode",
+    "admits_null",
     "as_schema",
     "children",
     "remember",
@@ -51,8 +54,10 @@ __all__ = [
 ROOT = "#"
 # A definition up to this size is written out where a reference carries notes.
 _MAX_SMALL = 200
-# What a dialect without ``$defs`` is sent at most.
+_MAX_SMALL_DEPTH = 20
+# What a dialect without ``$defs`` is sent at most: nodes, and nodes within nodes.
 MAX_INLINE_NODES = 5000
+MAX_INLINE_DEPTH = 60
 # Derived results kept per schema: nine dialects, a few results each.
 _MAX_REMEMBERED = 256
 
@@ -240,6 +245,10 @@ class Graph:
     order: Tuple[str, ...]
     # How many nodes a key stands for when its references are written out.
     sizes: Dict[str, int]
+    # And how deep it then is.
+    depths: Dict[str, int]
+    # Keys whose node null is a value of.
+    null_keys: FrozenSet[str]
     # Keys from which no cycle is reached.
     acyclic: FrozenSet[str]
     flaws: Tuple[Flaw, ...]
@@ -262,13 +271,20 @@ class Graph:
             return "root"
         if descriptor.allow_defs_ref:
             return "defs"
-        if self.sizes[ROOT] > MAX_INLINE_NODES:
-            return "placeholder"
-        return "inline"
+        if (
+            self.sizes[ROOT] <= MAX_INLINE_NODES
+            and self.depths[ROOT] <= MAX_INLINE_DEPTH
+        ):
+            return "inline"
+        return "placeholder"
 
     def is_small(self, key: str) -> bool:
         """Say whether a definition may be written out beside its ``$defs`` entry."""
-        return key in self.acyclic and self.sizes[key] <= _MAX_SMALL
+        return (
+            key in self.acyclic
+            and self.sizes[key] <= _MAX_SMALL
+            and self.depths[key] <= _MAX_SMALL_DEPTH
+        )
 
     def target(self, node: Node) -> Node:
         """Follow *node* to what is not a reference."""
@@ -278,21 +294,7 @@ class Graph:
 
     def admits_null(self, node: Node) -> bool:
         """Say whether null is a value of *node*."""
-        return self._admits_null(node, frozenset())
-
-    def _admits_null(self, node: Node, seen: FrozenSet[str]) -> bool:
-        if node.nullable or isinstance(node, (Anything, Null)):
-            return True
-        if isinstance(node, Ref):
-            if node.target in seen:
-                return False
-            seen = seen | {node.target}
-            return self._admits_null(self.nodes[node.target], seen)
-        if isinstance(node, Choice):
-            return any(self._admits_null(branch, seen) for branch in node.branches)
-        if isinstance(node, AllOf):
-            return all(self._admits_null(member, seen) for member in node.members)
-        return False
+        return admits_null(node, self.null_keys)
 
     def walk(self) -> Iterator[Node]:
         """Yield every node once, in the order of the source, the root first."""
@@ -302,6 +304,19 @@ class Graph:
                 node = stack.pop()
                 yield node
                 stack.extend(reversed(children(node)))
+
+
+def admits_null(node: Node, null_keys: AbstractSet[str]) -> bool:
+    """Say whether null is a value of *node*, given of which definitions it is."""
+    if node.nullable or isinstance(node, (Anything, Null)):
+        return True
+    if isinstance(node, Ref):
+        return node.target in null_keys
+    if isinstance(node, Choice):
+        return any(admits_null(branch, null_keys) for branch in node.branches)
+    if isinstance(node, AllOf):
+        return all(admits_null(member, null_keys) for member in node.members)
+    return False
 
 
 def as_schema(source: Any) -> Schema:

@@ -45,6 +45,7 @@ from .emit_node import (
     Ref,
     Scalar,
     TupleNode,
+    admits_null,
     remember,
 )
 from .schema import Schema
@@ -56,6 +57,8 @@ __all__ = ["graph_of"]
 _MAX_DEPTH = 60
 # Pieces of ``allOf`` and ``anyOf`` put together before the rest stays as it is.
 _MAX_MERGES = 500
+# Definitions put together in one place.
+_MAX_PIECES = 50
 # How often a definition is put together with something inside of itself.
 _MAX_UNFOLDED = 3
 # Where the name begins in the key of a definition.
@@ -105,6 +108,7 @@ class _Builder:
         self._names: Dict[str, str] = {}
         self._edges: Dict[str, List[str]] = {}
         self._own_sizes: Dict[str, int] = {}
+        self._own_depths: Dict[str, int] = {}
         self._flaws: Dict[Flaw, None] = {}  # a set that keeps its order
         self._merges = 0
         self._pending: List[str] = []
@@ -121,6 +125,7 @@ class _Builder:
     def _start(self, key: str) -> None:
         self._edges[key] = []
         self._own_sizes[key] = 0
+        self._own_depths[key] = 0
 
     def _finish(self) -> Graph:
         enter, leave, order = _number(self._edges)
@@ -131,10 +136,13 @@ class _Builder:
             if enter[target] <= enter[owner] and leave[target] >= leave[owner]
         )
         sizes: Dict[str, int] = {}
+        depths: Dict[str, int] = {}
         acyclic: Set[str] = set()
         for key in order:
             onward = [t for t in self._edges[key] if (key, t) not in back]
             sizes[key] = self._own_sizes[key] + sum(sizes[t] for t in onward)
+            below = max((depths[t] for t in onward), default=0)
+            depths[key] = self._own_depths[key] + below
             if len(onward) == len(self._edges[key]) and acyclic.issuperset(onward):
                 acyclic.add(key)
         return Graph(
@@ -143,9 +151,19 @@ class _Builder:
             back=back,
             order=tuple(order),
             sizes=sizes,
+            depths=depths,
+            null_keys=self._find_null_keys(order),
             acyclic=frozenset(acyclic),
             flaws=tuple(self._flaws),
         )
+
+    def _find_null_keys(self, order: list[str]) -> frozenset[str]:
+        found: Set[str] = set()
+        before = -1
+        while before < len(found):  # a choice may be in terms of later definitions
+            before = len(found)
+            found.update(key for key in order if admits_null(self._nodes[key], found))
+        return frozenset(found)
 
     # References
 
@@ -170,6 +188,8 @@ class _Builder:
 
     def _build(self, source: Any, place: _Place) -> Node:
         self._own_sizes[place.owner] += 1
+        deepest = max(self._own_depths[place.owner], place.depth + 1)
+        self._own_depths[place.owner] = deepest
         if source is False or source in _NEVER:
             return Never(place.path)
         if not isinstance(source, dict) or not source:
@@ -260,6 +280,9 @@ class _Builder:
 
     def _gather(self, source: Any, found: _Pieces, inner: bool) -> None:
         """Collect what *source* asks for at once."""
+        if len(found.keys) > _MAX_PIECES:
+            found.whole = False
+            return
         if not isinstance(source, dict):
             if source is False:
                 found.flats.append(False)

@@ -8,6 +8,8 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
+from aeye.budget import explain
+from aeye.decode import decode_wire
 from aeye.descriptor import (
     ANTHROPIC_STRICT,
     GOOGLE_NON_STRICT,
@@ -618,6 +620,61 @@ def test_conjunctions_without_end_are_bounded() -> None:
     }
 
     assert to_json_schema(source, LENIENT)["type"] == "object"
+
+
+def chain(node: Any, length: int = 1500) -> Json:
+    """Definitions, each made of the next by *node*."""
+    definitions = {
+        f"D{n}": node(f"#/$defs/D{n + 1}", f"c{n}") for n in range(length - 1)
+    }
+    definitions[f"D{length - 1}"] = TEXT
+    return {
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/D0", "default": "c"}},
+        "$defs": definitions,
+    }
+
+
+HOSTILE = {
+    "objects": lambda ref, name: {
+        "type": "object",
+        "properties": {"x": {"$ref": ref}},
+    },
+    "described": lambda ref, name: {
+        "type": "object",
+        "properties": {"x": {"$ref": ref, "description": "D"}},
+        "required": ["x"],
+    },
+    "choices": lambda ref, name: {"anyOf": [{"const": name}, {"$ref": ref}]},
+    "nulls": lambda ref, name: {"oneOf": [{"type": "null"}, {"$ref": ref}]},
+    "lists": lambda ref, name: {"type": "array", "items": {"$ref": ref}},
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize(
+    "dialect", (LENIENT, OPENAI_STRICT, ANTHROPIC_STRICT, GOOGLE_STRICT, XAI_STRICT)
+)
+def test_long_chains_of_definitions(kind: str, dialect: FormatDescriptor) -> None:
+    """However many definitions lie in a row, there is no recursion error."""
+    schema = Schema(chain(HOSTILE[kind]))
+
+    emitted = to_json_schema(schema, dialect)
+
+    assert emitted["type"] == "object"
+    assert list(explain(schema, dialect)) == list(explain(schema, dialect))
+    assert decode_wire(schema, {"x": "c"}, dialect) == {"x": "c"}
+
+
+def test_pieces_made_of_pieces_are_bounded() -> None:
+    """Each definition asks for the next one twice: 2**40 pieces, if all were put."""
+    definitions: Json = {
+        f"D{n}": {"allOf": [{"$ref": f"#/$defs/D{n + 1}"}] * 2} for n in range(40)
+    }
+    definitions["D40"] = {"type": "object", "properties": {"a": TEXT}}
+    source = {"$ref": "#/$defs/D0", "$defs": definitions}
+
+    assert len(str(to_json_schema(source, LENIENT))) < 10_000
 
 
 def test_deep_schemas_end_in_any() -> None:
