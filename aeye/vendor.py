@@ -120,8 +120,9 @@ OPENAI = Vendor(
         ("OpenAI-Organization", "OPENAI_ORG_ID"),
         ("OpenAI-Project", "OPENAI_PROJECT_ID"),
     ),
-    # TO BE FIRST: "responses", for api.openai.com only, once that codec is here; the
-    # newest models take no function tools on chat completions.
+    # Of two formats the first is spoken at the address above, and chat completions at
+    # any other. There is no codec for "responses" yet; it is to stand first here, since
+    # the newest models take no function tools on chat completions.
     formats=("chat",),
     models=_OPENAI_MODELS,
     example="gpt-5-mini",

@@ -373,6 +373,23 @@ class CallAssembler:
             call.pieces.append(arguments)
         return chunks + (self._hand_on(call) if call.named else self._announce())
 
+    def finish(self, key: Any, arguments: str | None = None) -> list[Chunk]:
+        """The vendor says that the call at *key* is complete; return what that gives.
+
+        *arguments* are all of them, where the vendor repeats them. A call that has to
+        wait for another's end is completed by ``end``.
+        """
+        call = self._by_key.get(key)
+        if call is None or call.done:
+            return []
+        chunks = self._announce()
+        if arguments is not None and arguments != call.text():
+            call.pieces, call.sent = [arguments], 1 if call.named else 0
+            if call.named:
+                delta = ToolCallDelta(call.id, call.name, arguments, mode="replace")
+                chunks.append(Chunk(tool_call_arguments=delta))
+        return chunks + self._complete(call) if call.named else chunks
+
     def end(self) -> list[Chunk]:
         """No more calls: return what completes those that are open.
 
