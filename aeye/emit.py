@@ -212,7 +212,10 @@ class _Emitter:
         said: List[str] = []
         if means_any(node, self._d):
             body = self._any(node, said)
-            return self._finish(body, self._notes(node, said), False)
+            # Any value includes null, unless checks stand in its place.
+            bare = self._d.strict or not node.checks
+            wants_null = node.nullable and not bare
+            return self._finish(body, self._notes(node, said), wants_null)
         body = self._bodies[node.kind](node, said)
         wants_null = node.nullable or (or_null and not self._graph.admits_null(node))
         return self._finish(body, self._notes(node, said), wants_null)

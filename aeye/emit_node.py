@@ -308,8 +308,10 @@ class Graph:
 
 def admits_null(node: Node, null_keys: AbstractSet[str]) -> bool:
     """Say whether null is a value of *node*, given of which definitions it is."""
-    if node.nullable or isinstance(node, (Anything, Null)):
+    if node.nullable or isinstance(node, Null):
         return True
+    if isinstance(node, Anything):
+        return not node.checks  # which may well say "not null"
     if isinstance(node, Ref):
         return node.target in null_keys
     if isinstance(node, Choice):

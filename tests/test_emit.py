@@ -322,6 +322,12 @@ def test_a_dialect_must_be_said() -> None:
             id="a check alone",
         ),
         pytest.param(
+            {"anyOf": [{"not": {"type": "null"}}, {"type": "null"}]},
+            LENIENT,
+            {"anyOf": [{"not": {"type": "null"}}, {"type": "null"}]},
+            id="a check that null would fail",
+        ),
+        pytest.param(
             {"description": "D"},
             OPENAI_STRICT,
             {"anyOf": [{"$ref": "#/$defs/Any"}], "description": "D"},
