@@ -130,14 +130,12 @@ if TYPE_CHECKING:
     from .event import ToolStartEvent as ToolStartEvent
     from .event import ToolSuspendEvent as ToolSuspendEvent
     from .event import UsageEvent as UsageEvent
-    from .hooks import AgentMiddleware as AgentMiddleware
     from .hooks import HookAction as HookAction
     from .hooks import PromptHook as PromptHook
     from .hooks import ToolApprovalDecision as ToolApprovalDecision
     from .hooks import ToolApprovalRequest as ToolApprovalRequest
     from .hooks import ToolApprovalRun as ToolApprovalRun
     from .hooks import ToolApprovalsOptions as ToolApprovalsOptions
-    from .hooks import ToolMiddleware as ToolMiddleware
     from .hooks import cancel_prompt as cancel_prompt
     from .hooks import create_hook as create_hook
     from .hooks import request_tool_approval as request_tool_approval
@@ -157,6 +155,8 @@ if TYPE_CHECKING:
     from .message import ReasoningDetail as ReasoningDetail
     from .message import Role as Role
     from .message import ToolCall as ToolCall
+    from .middleware import AgentMiddleware as AgentMiddleware
+    from .middleware import ToolMiddleware as ToolMiddleware
     from .observer import AgentObserver as AgentObserver
     from .observer import AgentTraceOptions as AgentTraceOptions
     from .observer import GenerationObserver as GenerationObserver
@@ -524,14 +524,12 @@ _MODULES = {
         "UsageEvent",
     ),
     "hooks": (
-        "AgentMiddleware",
         "HookAction",
         "PromptHook",
         "ToolApprovalDecision",
         "ToolApprovalRequest",
         "ToolApprovalRun",
         "ToolApprovalsOptions",
-        "ToolMiddleware",
         "cancel_prompt",
         "create_hook",
         "request_tool_approval",
@@ -557,6 +555,10 @@ _MODULES = {
         "ReasoningDetail",
         "Role",
         "ToolCall",
+    ),
+    "middleware": (
+        "AgentMiddleware",
+        "ToolMiddleware",
     ),
     "observer": (
         "AgentObserver",

@@ -25,9 +25,10 @@ from .conduct import Settings
 from .context import Context
 from .decision import nest, where_it_waits
 from .errors import PromptSuspend, ToolApprovalRequiredError
-from .hooks import bind_approvals, bind_hook, bind_middleware
+from .hooks import bind_approvals, bind_hook
 from .memory import MemoryContext, MemoryOptions
 from .message import Message
+from .middleware import bind_middleware
 from .observer import check_observer
 from .prompt import Prompt
 from .prompt_request import PromptRequest

@@ -7,7 +7,6 @@ happens in the caller's thread.
 
 from __future__ import annotations
 
-import json
 import random
 import time
 import uuid
@@ -20,7 +19,6 @@ from typing import (
     Generator,
     Iterable,
     Iterator,
-    List,
     Mapping,
     Optional,
     Sequence,
@@ -46,7 +44,7 @@ from .agent_event import (
 )
 from .callback import Bound, attempt
 from .context import Context
-from .dispatch import Call, to_content
+from .dispatch import Call
 from .errors import (
     AbortedError,
     CapabilityError,
@@ -67,10 +65,8 @@ from .event import (
 from .hooks import (
     CompletionCallArgs,
     CompletionErrorArgs,
-    CompletionRequestArgs,
     CompletionResponseArgs,
     HookAction,
-    MiddlewareResponseArgs,
     RunControl,
     RunEndArgs,
     RunErrorArgs,
@@ -80,22 +76,19 @@ from .hooks import (
     ToolCallArgs,
     ToolControl,
     ToolErrorArgs,
-    ToolInputArgs,
-    ToolOutputArgs,
-    ToolResultArgs,
     TurnEndArgs,
     TurnStartArgs,
 )
 from .loop import Policy, Run
 from .memory import Journal, MemoryContext, MemoryOptions
-from .message import Message, Part, ToolCall
-from .observer import AgentTraceOptions, ObservedRun, RunEvent, Watch
+from .message import Message, ToolCall
+from .middleware import Pipeline, text_of
+from .observer import AgentTraceOptions, ObservedRun, Watch, retry_event
 from .request import Request
 from .response import Chunk, Response
 from .retry import (
     CompletionRetryContext,
     CompletionRetryOptions,
-    status_of,
 )
 from .tools import ToolApproval
 from .usage import Usage
@@ -173,13 +166,13 @@ class Conduct(Policy):
         # The messages that the request was made with, the prompt last.
         self._said = tuple(said)
         self._watch = Watch(settings.observers, settings.trace)
+        self._pipeline = Pipeline(settings.middlewares)
         self._journal: Optional[Journal] = None
         if settings.memory is not None and settings.session is not None:
             self._journal = Journal(settings.memory, settings.session, self.run_id)
-        hooked = "on_completion_response"
-        self._held = hooked in settings.hook or any(
-            hooked in middleware for middleware in settings.middlewares
-        )
+        # Whether text waits until hooks and middleware have been asked.
+        place = "on_completion_response"
+        self._held = place in settings.hook or self._pipeline.has(place)
         self._run: Optional[Run] = None
         self._streaming = False
         self._turn = 0
@@ -266,35 +259,37 @@ class Conduct(Policy):
             raise error
         return (yield from self._finish(run, error.value))
 
-    def _translate(self, event: Any) -> Iterator[AgentEvent]:
+    def _translate(self, event: Any) -> Sequence[AgentEvent]:
+        """Return what *event* is at this door; its own events pass as they are."""
         if isinstance(event, AgentEvent):
-            yield event
-            return
+            return (event,)
         self._last = event
         if isinstance(event, TextPartialEvent):
-            yield from self._delta(AgentTextDeltaEvent(self._turn, event.content))
-        elif isinstance(event, ReasonPartialEvent):
-            for delta in reasoning_deltas(self._turn, event.delta):
-                yield from self._delta(delta)
-        elif isinstance(event, ToolProgressEvent):
-            yield from self._progress(event)
-        elif isinstance(event, MessageEvent) and self._journal is not None:
+            return self._deltas((AgentTextDeltaEvent(self._turn, event.content),))
+        if isinstance(event, ReasonPartialEvent):
+            return self._deltas(reasoning_deltas(self._turn, event.delta))
+        if isinstance(event, ToolProgressEvent):
+            return self._progress(event)
+        if isinstance(event, MessageEvent) and self._journal is not None:
             self._journal.message(event.message)
+        return ()
 
-    def _delta(self, delta: AgentEvent) -> Iterator[AgentEvent]:
+    def _deltas(self, deltas: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
         if self._first_delta is None:
             self._first_delta = (time.monotonic() - self._opened) * 1000
         if self._streaming:
-            self._watch.update(delta)
-        if not self._held:
-            yield delta
+            for delta in deltas:
+                self._watch.update(delta)
+        return () if self._held else deltas
 
-    def _progress(self, event: ToolProgressEvent) -> Iterator[AgentEvent]:
-        about = self._tools[event.tool_call_id].about
-        child = event.value
-        if isinstance(child, ChildEvent):
-            self._watch.tool_event(about.internal_call_id, child.event)
-            yield AgentToolEvent(
+    def _progress(self, event: ToolProgressEvent) -> Sequence[AgentEvent]:
+        about, child = self._tools[event.tool_call_id].about, event.value
+        if not isinstance(child, ChildEvent):
+            self._watch.tool_event(about.internal_call_id, child)
+            return ()
+        self._watch.tool_event(about.internal_call_id, child.event)
+        return (
+            AgentToolEvent(
                 about.turn,
                 tool_name=about.tool_name,
                 tool_call_id=about.tool_call_id,
@@ -302,9 +297,8 @@ class Conduct(Policy):
                 agent_id=child.agent_id,
                 agent_name=child.agent_name,
                 event=child.event,
-            )
-        else:
-            self._watch.tool_event(about.internal_call_id, child)
+            ),
+        )
 
     def _finish(self, run: Run, parsed: Any) -> Events:
         """The loop has ended without an exception: say what that means."""
@@ -439,15 +433,11 @@ class Conduct(Policy):
             call = self._announced.get(reply.tool_call_id or "")
             if call is not None and call.id not in self._reported:
                 about = self._about(call)
-                yield AgentToolResultEvent(**vars(about), result=_text(reply.content))
+                yield AgentToolResultEvent(**vars(about), result=text_of(reply.content))
 
     def map_request(self, turn: int, request: Request) -> Request:
         """Send the request through the middleware."""
-        original = request
-        for fn in self._stages("on_completion_request"):
-            said = fn(CompletionRequestArgs(turn, request, original), {})
-            request = _replacement(said, request, "request", Request)
-        return request
+        return self._pipeline.request(turn, request)
 
     def call(
         self, turn: int, request: Request, call: Callable[[], Iterable[Chunk]]
@@ -493,7 +483,7 @@ class Conduct(Policy):
         if isinstance(spent, Usage):
             run.usage = run.usage + spent
         delay = options.delay_ms(number, random.random())
-        self._watch.event(_retry_event(context, delay))
+        self._watch.event(retry_event(context, delay))
         if delay > 0 and run.abort.wait(delay / 1000):
             raise AbortedError("the run was aborted while it waited to ask again")
         return True
@@ -541,10 +531,7 @@ class Conduct(Policy):
     def map_response(self, turn: int, request: Request, response: Response) -> Response:
         """Send the response through the middleware, then show it to the hook."""
         self._watch.end_generation(response, self._first_delta)
-        original = response
-        for fn in self._stages("on_completion_response"):
-            args = MiddlewareResponseArgs(turn, request, response, original)
-            response = _replacement(fn(args, {}), response, "response", Response)
+        response = self._pipeline.response(turn, request, response)
         self._ask(
             "on_completion_response",
             CompletionResponseArgs(turn, self._prompt, response),
@@ -575,11 +562,7 @@ class Conduct(Policy):
             return action.reason or ""
         if action is not None and action.type == "approval_request":
             record.wish = ToolApproval(True, action.reason, action.reject_message)
-        args = record.original
-        for fn in self._stages("on_tool_input"):
-            about = {**vars(record.about), "args": args}
-            said = fn(ToolInputArgs(**about, original_args=record.original), {})
-            args = _arguments(said, args)
+        args = self._pipeline.arguments(record.about)
         if args != record.original:
             record.about = replace(record.about, args=args)
             call.call = replace(call.call, arguments=args)
@@ -634,44 +617,13 @@ class Conduct(Policy):
             self._watch.fail_tool(failure)
             if fault is not None:
                 raise fault
-        result = self._map_output(call, record)
+        result = self._pipeline.result(call, record.about, record.original)
         _, fault = attempt(self._ask, "on_tool_result", result)
         self._watch.end_tool(result)
         if fault is not None:
             raise fault
         self._reported.add(call.call.id)
         yield AgentToolResultEvent(**about, result=result.result)
-
-    def _map_output(self, call: Call, record: _ToolRecord) -> ToolResultArgs:
-        text = original = _text(call.reply)
-        value: Any = None if isinstance(call.to_model, str) else call.to_model
-        original_value = value
-        for middleware in self._settings.middlewares:
-            for name in ("on_tool_output", "on_result"):
-                fn = middleware.get(name)
-                if fn is None:
-                    continue
-                about = ToolOutputArgs(
-                    **vars(record.about),
-                    original_args=record.original,
-                    result=text,
-                    original_result=original,
-                    structured_result=value,
-                    original_structured_result=original_value,
-                )
-                text, value = _result(fn(about, {}), text, value)
-        if text != original:
-            call.reply, call.to_model = text, text if value is None else value
-        return ToolResultArgs(
-            **vars(record.about),
-            result=text,
-            structured_result=value,
-            skipped=call.status == "not_run",
-        )
-
-    def _stages(self, name: str) -> List[Bound]:
-        found = (middleware.get(name) for middleware in self._settings.middlewares)
-        return [fn for fn in found if fn is not None]
 
     def _record(self, call: Call) -> _ToolRecord:
         record = self._tools.get(call.call.id)
@@ -704,74 +656,5 @@ def _output(messages: Sequence[Message]) -> str:
     """Return the text of the last answer."""
     for message in reversed(messages):
         if message.role == "assistant":
-            return _text(message.content)
+            return text_of(message.content)
     return ""
-
-
-def _text(content: Any) -> str:
-    """Return a message's content as text: parts of text by lines, others as JSON."""
-    if isinstance(content, str):
-        return content
-    parts: Sequence[Part] = content
-    return "\n".join(
-        str(part.data) if part.type == "text" else json.dumps(part.to_dict())
-        for part in parts
-    )
-
-
-def _replacement(said: Any, current: Any, name: str, kind: type) -> Any:
-    """Return what middleware made of *current*: a bare value, or a one-key record."""
-    if isinstance(said, Mapping) and set(said) == {name}:
-        said = said[name]
-    if said is None:
-        return current
-    if not isinstance(said, kind):
-        raise TypeError(
-            f"middleware on_completion_{name} returns None or a {kind.__name__}, "
-            f"not {said!r:.80}"
-        )
-    return said
-
-
-def _arguments(said: Any, current: str) -> str:
-    if isinstance(said, Mapping) and set(said) == {"args"}:
-        said = said["args"]
-    if said is None:
-        return current
-    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-
-
-def _result(said: Any, text: str, value: Any) -> Tuple[str, Any]:
-    """Return the text and the value that output middleware left."""
-    if said is None:
-        return text, value
-    if isinstance(said, str):
-        return said, None
-    keys = {"result", "structured_result"}
-    if not isinstance(said, Mapping) or not said or set(said) - keys:
-        raise TypeError(
-            "middleware on_tool_output returns None, a text or a dict with some of "
-            f"{sorted(keys)}, not {said!r:.80}"
-        )
-    value = said.get("structured_result")
-    return said["result"] if "result" in said else _text(to_content(value)), value
-
-
-def _retry_event(context: CompletionRetryContext, delay: float) -> RunEvent:
-    """Return the note of a retry; an error's message may be private, so it is not."""
-    error = context.error
-    return RunEvent(
-        "completion.retry",
-        "WARNING",
-        {
-            "turn": context.turn,
-            "attempt": context.attempt,
-            "next_attempt": context.attempt + 1,
-            "max_attempts": context.max_attempts,
-            "delay_ms": delay,
-            "streaming": context.streaming,
-            "error_name": type(error).__name__,
-            "status_code": status_of(error),
-            "error_code": getattr(error, "code", None),
-        },
-    )

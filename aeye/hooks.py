@@ -1,9 +1,9 @@
-"""What may be hung into a run of the fluent door: hooks, middleware, approvals.
+"""What may be hung into a run of the fluent door: hooks and approval handlers.
 
-A *hook* looks and may stop things; *middleware* changes what passes; an *approval
-handler* says whether a tool may run. Each is a class of one's own (derive from
-``PromptHook`` or ``AgentMiddleware``), any object with some of the methods, or a
-dict of functions. Every callback gets one record of arguments; nothing is awaited.
+A *hook* looks and may stop things; an *approval handler* says whether a tool may run.
+A hook is a class derived from ``PromptHook``, any object with some of its methods,
+or a dict of functions. Every callback gets one record of arguments; nothing is
+awaited.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import (
     Any,
     Callable,
-    Dict,
     Iterable,
     Literal,
     Mapping,
@@ -24,18 +23,14 @@ from typing import (
 from .callback import Bound, bind
 from .decision import REJECTED
 from .message import Message
-from .request import Request
 from .response import Response
 from .usage import Usage
 
 __all__ = [
-    "AgentMiddleware",
     "CompletionCallArgs",
     "CompletionErrorArgs",
-    "CompletionRequestArgs",
     "CompletionResponseArgs",
     "HookAction",
-    "MiddlewareResponseArgs",
     "PromptHook",
     "RunControl",
     "RunEndArgs",
@@ -48,17 +43,15 @@ __all__ = [
     "ToolCallArgs",
     "ToolControl",
     "ToolErrorArgs",
-    "ToolInputArgs",
-    "ToolMiddleware",
-    "ToolOutputArgs",
     "ToolResultArgs",
     "TurnEndArgs",
     "TurnStartArgs",
     "bind_approvals",
+    "bind_callbacks",
     "bind_hook",
-    "bind_middleware",
     "cancel_prompt",
     "create_hook",
+    "names_of",
     "request_tool_approval",
     "skip_tool",
 ]
@@ -273,86 +266,6 @@ class PromptHook:
 
 
 @dataclass(frozen=True)
-class CompletionRequestArgs:
-    """A request on its way to the model."""
-
-    turn: int
-    # As the middleware before this one left it.
-    request: Request
-    original_request: Request
-
-
-@dataclass(frozen=True)
-class MiddlewareResponseArgs:
-    """A response on its way from the model."""
-
-    turn: int
-    # As it was sent.
-    request: Request
-    # As the middleware before this one left it.
-    response: Response
-    original_response: Response
-
-
-@dataclass(frozen=True)
-class ToolInputArgs:
-    """Arguments on their way to a tool, as JSON text."""
-
-    turn: int
-    tool_name: str
-    tool_call_id: str
-    internal_call_id: str
-    args: str
-    original_args: str
-
-
-@dataclass(frozen=True)
-class ToolOutputArgs(ToolInputArgs):
-    """A result on its way to the model."""
-
-    result: str
-    original_result: str
-    # The value that the text spells, where it is no text.
-    structured_result: Any = None
-    original_structured_result: Any = None
-
-
-class AgentMiddleware:
-    """Functions that what passes goes through, in order; override some.
-
-    The agent's come first, then the request's, each seeing what the one before left.
-    None keeps what is there. One that raises fails the run.
-    """
-
-    def on_completion_request(
-        self, args: CompletionRequestArgs
-    ) -> Request | Mapping[str, Request] | None:
-        """Return the request to send. The run's messages do not change by it."""
-
-    def on_completion_response(
-        self, args: MiddlewareResponseArgs
-    ) -> Response | Mapping[str, Response] | None:
-        """Return the response to go on with; a stream's text waits for it."""
-
-    def on_tool_input(self, args: ToolInputArgs) -> Any:
-        """Return other arguments: JSON text, any JSON value, or ``{"args": …}``."""
-
-    def on_tool_output(self, args: ToolOutputArgs) -> Any:
-        """Return another result: text, or a dict.
-
-        Of the dict, ``result`` is a text and ``structured_result`` a JSON value; one
-        without the other replaces both.
-        """
-
-
-class ToolMiddleware(AgentMiddleware):
-    """The older form, with ``on_result(args) -> str | None``; see AgentMiddleware."""
-
-    def on_result(self, args: ToolOutputArgs) -> str | None:
-        """Return another text; asked right after this object's ``on_tool_output``."""
-
-
-@dataclass(frozen=True)
 class ToolApprovalRun:
     """The run that wants consent."""
 
@@ -417,18 +330,7 @@ def bind_hook(hook: object) -> Mapping[str, Bound]:
     if hook is None:
         return {}
     names = ("run", "tool")
-    return _callbacks(hook, PromptHook, "hook", names, _names_of(PromptHook))
-
-
-def bind_middleware(middleware: object) -> Mapping[str, Bound]:
-    """Return the callbacks that *middleware* has, by name.
-
-    Raises:
-        TypeError: it has none, a name that middleware does not have, or an
-            ``async def``.
-    """
-    known = (*_names_of(AgentMiddleware), "on_result")
-    return _callbacks(middleware, ToolMiddleware, "middleware", (), known)
+    return bind_callbacks(hook, PromptHook, "hook", names, names_of(PromptHook))
 
 
 def bind_approvals(options: object) -> Callable[[ToolApprovalRequest], Optional[str]]:
@@ -443,28 +345,19 @@ def bind_approvals(options: object) -> Callable[[ToolApprovalRequest], Optional[
     return lambda request: _decision(bound(request, {}), request)
 
 
-def _decision(said: Any, request: ToolApprovalRequest) -> Optional[str]:
-    if isinstance(said, Mapping):
-        said = ToolApprovalDecision(**said)
-    if isinstance(said, bool):
-        said = ToolApprovalDecision(said)
-    if not isinstance(said, ToolApprovalDecision):
-        raise TypeError(
-            "an approval handler returns True, False or a ToolApprovalDecision, "
-            f"not {said!r:.80}"
-        )
-    if said.approved:
-        return None
-    return said.reject_message or said.reason or request.reject_message or REJECTED
-
-
-def _names_of(base: type) -> Tuple[str, ...]:
+def names_of(base: type) -> tuple[str, ...]:
+    """Return the names of the callbacks that *base* has."""
     return tuple(name for name in vars(base) if name.startswith("on_"))
 
 
-def _callbacks(
-    given: object, base: type, what: str, filled: Iterable[str], known: Tuple[str, ...]
-) -> Dict[str, Bound]:
+def bind_callbacks(
+    given: object, base: type, what: str, filled: Iterable[str], known: tuple[str, ...]
+) -> dict[str, Bound]:
+    """Return those of the *known* callbacks that *given* has, ready to be called.
+
+    What it has from *base*, whose methods do nothing, is not there. *filled* are
+    names that further parameters may have.
+    """
     if isinstance(given, Mapping):
         unknown = sorted(set(given) - set(known))
         if unknown:
@@ -482,6 +375,21 @@ def _callbacks(
             f"a {what} is an object with some of {sorted(known)}, not {given!r:.80}"
         )
     return made
+
+
+def _decision(said: Any, request: ToolApprovalRequest) -> Optional[str]:
+    if isinstance(said, Mapping):
+        said = ToolApprovalDecision(**said)
+    if isinstance(said, bool):
+        said = ToolApprovalDecision(said)
+    if not isinstance(said, ToolApprovalDecision):
+        raise TypeError(
+            "an approval handler returns True, False or a ToolApprovalDecision, "
+            f"not {said!r:.80}"
+        )
+    if said.approved:
+        return None
+    return said.reject_message or said.reason or request.reject_message or REJECTED
 
 
 def _inherited(fn: object, base: type) -> bool:

@@ -21,6 +21,7 @@ from .hooks import (
 from .message import Message
 from .request import Request
 from .response import Response
+from .retry import CompletionRetryContext, status_of
 
 __all__ = [
     "AgentObserver",
@@ -33,6 +34,7 @@ __all__ = [
     "ToolObserver",
     "Watch",
     "check_observer",
+    "retry_event",
 ]
 
 
@@ -268,3 +270,23 @@ class Watch:
 
     def _start(self, name: str, args: Any) -> List[_Part]:
         return [part for run in self._runs for part in run.start(name, args)]
+
+
+def retry_event(context: CompletionRetryContext, delay: float) -> RunEvent:
+    """Return the note of a retry; an error's message may be private, so it is not."""
+    error = context.error
+    return RunEvent(
+        "completion.retry",
+        "WARNING",
+        {
+            "turn": context.turn,
+            "attempt": context.attempt,
+            "next_attempt": context.attempt + 1,
+            "max_attempts": context.max_attempts,
+            "delay_ms": delay,
+            "streaming": context.streaming,
+            "error_name": type(error).__name__,
+            "status_code": status_of(error),
+            "error_code": getattr(error, "code", None),
+        },
+    )

@@ -37,8 +37,9 @@ from .agent_event import (
 )
 from .conduct import Conduct, Settings, Start, Told
 from .context import Context
-from .hooks import bind_approvals, bind_hook, bind_middleware
+from .hooks import bind_approvals, bind_hook
 from .message import Message
+from .middleware import bind_middleware
 from .observer import AgentTraceOptions
 from .retry import CompletionRetryOptions
 from .usage import Usage
