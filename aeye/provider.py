@@ -6,6 +6,7 @@ they are given, and prepare it first if nobody has.
 
 from __future__ import annotations
 
+import copy
 import errno
 import json
 import os
@@ -279,6 +280,12 @@ class Provider:
 
     def _headers(self, own: Mapping[str, str]) -> Mapping[str, str]:
         """Return the headers of a request; the same object for equal ones."""
+        lost = self.__dict__.get("_lost")
+        if lost:
+            raise ValueError(
+                f"the headers {list(lost)} given to connect() are not pickled; "
+                "connect() anew"
+            )
         key = self.key.get()
         if key is None and not self.vendor.keyless and not self.headers:
             raise AuthError(
@@ -308,10 +315,14 @@ class Provider:
 
     def __getstate__(self) -> Dict[str, Any]:
         state = {k: v for k, v in self.__dict__.items() if k != "_made"}
-        return {**state, "headers": None}
+        lost = self.__dict__.get("_lost", ()) or tuple(self.headers or ())
+        return {**state, "headers": None, "_lost": lost}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> Provider:
+        return replace(self, transport=copy.deepcopy(self.transport, memo))
 
     def __repr__(self) -> str:
         host = urlsplit(self.base_url).netloc

@@ -109,6 +109,11 @@ def _wait(seconds: float, signal: Any) -> None:
         seconds = end - time.monotonic()
 
 
+def _random() -> float:
+    # Not random.random itself: a pickle would carry the state of its generator.
+    return random.random()
+
+
 @dataclass(frozen=True)
 class Retry:
     """Whether to ask again after a failure, and when."""
@@ -119,7 +124,7 @@ class Retry:
     # ``wait(seconds, signal)`` returns early when the signal is set.
     wait: Callable[[float, Any], None] = _wait
     # A number from 0 to 1.
-    random: Callable[[], float] = random.random
+    random: Callable[[], float] = _random
 
     def delay(self, attempt: int, asked: float | None) -> float:
         """Return seconds to wait after *attempt* (0 for the first) has failed.

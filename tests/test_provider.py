@@ -598,9 +598,8 @@ def test_error_page() -> None:
 
 def test_pickle_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pickle holds neither key nor headers; the environment is asked again."""
-    model = provider(headers={"X-Key": "sk-secret"})
     transport = Canned()
-    data = pickle.dumps(replace(model, transport=None))
+    data = pickle.dumps(replace(provider(), transport=None))
 
     assert b"sk-secret" not in data
     found = replace(pickle.loads(data), transport=transport)
@@ -611,15 +610,25 @@ def test_pickle_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert transport.sent[0][1]["Authorization"] == "Bearer sk-env"
 
 
+def test_pickle_has_no_headers() -> None:
+    """Headers may hold a secret: they are not pickled, and missed when asked."""
+    model = replace(provider(headers={"X-Key": "sk-secret"}), transport=None)
+    data = pickle.dumps(model)
+
+    assert b"sk-secret" not in data
+    found = pickle.loads(pickle.dumps(pickle.loads(data)))
+    with pytest.raises(ValueError, match=r"\['X-Key'\] given to connect"):
+        found.execute(ask())
+
+
 def test_deep_copy_keeps_the_key() -> None:
-    """A copy in this process asks with the same key."""
-    transport = Canned()
-
-    copy.deepcopy(replace(provider(), transport=None))
-    found = replace(copy.deepcopy(provider(transport=transport)), transport=transport)
+    """A copy in this process asks with the same key and headers."""
+    found = copy.deepcopy(provider(headers={"X-Key": "1"}))
     found.execute(ask())
+    transport: Any = found.transport
 
-    assert transport.sent[0][1]["Authorization"] == "Bearer sk-secret"
+    headers = transport.sent[0][1]
+    assert (headers["Authorization"], headers["X-Key"]) == ("Bearer sk-secret", "1")
 
 
 def test_server_without_key(monkeypatch: pytest.MonkeyPatch) -> None:
