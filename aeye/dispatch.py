@@ -397,6 +397,9 @@ class Batch:
         for call in self.calls:
             if not call.settled:
                 call.settle("not_run", NOT_RUN[self._halt or "cancelled"])
+            elif call.status == "suspended" and self.fatal is not None:
+                # The run fails: nobody will come back to the call.
+                call.settle("not_run", NOT_RUN["cancelled"])
 
     def _parse(self, call: Call) -> Generator[Event, None, bool]:
         """Read the arguments; on failure tell it and return False."""
