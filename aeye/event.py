@@ -142,7 +142,7 @@ class ReasonPartialEvent(Event):
     @property
     def reasoning(self) -> Reasoning:
         """All reasoning of this iteration up to here."""
-        return sum(self._so_far[: self._count], Reasoning())
+        return Reasoning.join(self._so_far[: self._count])
 
 
 @dataclass(frozen=True)

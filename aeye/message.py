@@ -229,6 +229,17 @@ class Reasoning(Sparse):
                 details.append(new)
         return Reasoning(self.content + other.content, tuple(details))
 
+    @classmethod
+    def join(cls, pieces: Iterable[Reasoning]) -> Reasoning:
+        """Return the sum of *pieces*, at a cost that grows with their length alone."""
+        texts: list[str] = []
+        details = cls()
+        for piece in pieces:
+            texts.append(piece.content)
+            if piece.details:
+                details = details + Reasoning("", piece.details)
+        return cls("".join(texts), details.details)
+
     def __bool__(self) -> bool:
         return bool(self.content or self.details)
 

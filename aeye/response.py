@@ -136,7 +136,7 @@ class Collector:
         self._calls: list[_Call] = []
         # None until anything was reported; the chunks' numbers are summed.
         self.usage: Usage | None = None
-        self.reasoning: Reasoning | None = None
+        self._thoughts: list[Reasoning] = []
         self.finish_reason: FinishReason | None = None
         self._model: str | None = None
         self._native: Json | None = None
@@ -157,6 +157,11 @@ class Collector:
         return tuple(entry.finished() for entry in self._calls)
 
     @property
+    def reasoning(self) -> Reasoning | None:
+        """The reasoning so far, or None."""
+        return Reasoning.join(self._thoughts) if self._thoughts else None
+
+    @property
     def complete_calls(self) -> tuple[ToolCall, ...]:
         """The calls that were said to be complete."""
         return tuple(entry.call for entry in self._calls if entry.done)
@@ -175,8 +180,7 @@ class Collector:
         if chunk.refusal:
             self._refusal.append(chunk.refusal)
         if chunk.reasoning:
-            old = self.reasoning
-            self.reasoning = chunk.reasoning if old is None else old + chunk.reasoning
+            self._thoughts.append(chunk.reasoning)
         if chunk.usage is not None:
             old_usage = self.usage
             self.usage = chunk.usage if old_usage is None else old_usage + chunk.usage
