@@ -235,14 +235,14 @@ class Conduct(Policy):
                 max_turns=settings.max_turns,
             )
         )
-        stored: Sequence[Message] = ()
+        said = self._said
         if self._journal is not None and self._ctx.decisions is not None:
-            self._journal.catch_up(self._said)
+            said = tuple(self._journal.catch_up(said))
         elif self._journal is not None:
-            stored = self._journal.load()
+            said = (*self._journal.load(), *said)
             for message in self._fresh:
                 self._journal.message(message)
-        messages = (*self._ctx.messages, *stored, *self._said)
+        messages = (*self._ctx.messages, *said)
         run = self._run = start(self._input, self._ctx.replace(messages=messages), self)
         run.streaming = self._streaming
         steps = run.events()

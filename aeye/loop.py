@@ -229,11 +229,12 @@ class Run:
         *,
         streaming: bool = True,
     ) -> None:
-        if policy.tool_concurrency is not None:
-            width = policy.tool_concurrency
-            way: Execution = "sequential" if width == 1 else "parallel"
-            recipe = replace(recipe, execution=way, concurrency=width)
         self.recipe = recipe
+        self.execution: Execution = recipe.execution
+        self.concurrency = recipe.concurrency
+        if policy.tool_concurrency is not None:
+            self.concurrency = policy.tool_concurrency
+            self.execution = "sequential" if self.concurrency == 1 else "parallel"
         self.input = input
         self.policy = policy
         self.streaming = streaming
@@ -373,8 +374,8 @@ class Run:
             ctx=self.ctx,
             abort=self.abort,
             workers=self._workers,
-            mode=self.recipe.execution,
-            concurrency=self.recipe.concurrency,
+            mode=self.execution,
+            concurrency=self.concurrency,
             intercept=self.recipe.intercept,
             present=self.recipe.present,
             truncate=self._truncate,
@@ -467,7 +468,7 @@ class Run:
             yield from self._hear_call(turn, chunk)
         if (
             turn.batch.calls
-            and self.recipe.execution == "immediate"
+            and self.execution == "immediate"
             and chunk.finish_reason is None
         ):
             yield from turn.batch.tick()

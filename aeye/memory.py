@@ -303,13 +303,21 @@ class Journal:
         """Return what the session holds."""
         return tuple(self._store.load(self._context))
 
-    def catch_up(self, said: Sequence[Message]) -> None:
-        """A run goes on from *said*: take in what the session does not hold."""
+    def catch_up(self, said: Sequence[Message]) -> Sequence[Message]:
+        """Return what a run goes on from that waited, *said* being where it did.
+
+        That is what the session holds, where it got further; else *said*, of which
+        the session takes in what it does not hold.
+        """
         held = self.load()
+        asked = next((m for m in reversed(said) if m.tool_calls), None)
+        if asked is not None and asked in held:
+            return held
         last = held[-1] if held else None
         at = max((i for i, m in enumerate(said) if m == last), default=-1)
         for message in said[at + 1 :]:
             self.message(message)
+        return said
 
     def start(self, tool_call_id: str) -> bool:
         """Whether a call that had waited may be run: nobody has begun it before."""
@@ -327,7 +335,8 @@ class Journal:
 
     def turn(self, number: int) -> None:
         """A turn begins: the one before it is finished."""
-        if self._policy == "turn" and number > 1:
+        answered = any(m.role == "assistant" for m in self._pending)
+        if self._policy == "turn" and answered:
             self._save()
         self._turn = number
 

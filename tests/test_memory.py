@@ -370,8 +370,25 @@ class TestSessions:
             *chat.messages()[:-1],
         )
 
-    def test_resuming_twice(self, store: Any) -> None:
-        """A call that was begun once is not begun again, as the store remembers."""
+    @pytest.mark.parametrize(
+        ("policy", "replies"),
+        [
+            # The reply was saved: the run goes on behind it.
+            ("turn", ["done"]),
+            ("message", ["done"]),
+            # It was not: nobody knows what came of the call.
+            (
+                "run",
+                [
+                    "[not run: it was started before, and what came of it is not "
+                    "known]",
+                    "done",
+                ],
+            ),
+        ],
+    )
+    def test_resuming_twice(self, store: Any, policy: Any, replies: Any) -> None:
+        """A call that was begun once is not begun again."""
         ran: list[int] = []
 
         @tool(approval=True)
@@ -381,7 +398,8 @@ class TestSessions:
             return "paid"
 
         model = ScriptedModel(calls(("pay", {}, "p1")), KeyError("down"), "done")
-        chat = Agent("", model.context(), tools=[pay], memory=store).session("s")
+        memory = MemoryOptions(store, policy)
+        chat = Agent("", model.context(), tools=[pay], memory=memory).session("s")
         _, error = attempt(chat.prompt("pay").send)
         assert isinstance(error, ToolApprovalRequiredError)
         attempt(chat.resume(error, {"p1": True}).send)
@@ -389,4 +407,5 @@ class TestSessions:
         response = chat.resume(error.messages, {"p1": True}).send()
 
         assert ran == [1]
-        assert response.messages[0].text.startswith("[not run: it was started before")
+        assert [m.text for m in response.messages] == replies
+        assert roles(chat.messages()) == ["user", "assistant", "tool", "assistant"]
