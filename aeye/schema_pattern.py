@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import FrozenSet, List, Optional, Tuple
+from typing import FrozenSet, Iterator, List, Optional, Tuple
 
 __all__ = [
     "runnable",
@@ -131,12 +131,14 @@ class _Piece:
 
     # Every character that occurs in a match of it.
     chars: FrozenSet[int] = frozenset()
-    least: int = 1
-    # None is without bound.
-    most: Optional[int] = 1
-    # Whether a repeat without bound is in it.
-    loops: bool = False
     unsafe: bool = False
+    # Whether it can match one text in several ways. Once that is harmless; each
+    # round of a repeat multiplies the ways.
+    murky: bool = False
+    # Whether it can match nothing.
+    empty: bool = False
+    # Whether its matches differ in length, or in what is where.
+    varies: bool = False
     # The parts of a sequence, or the branches of a choice; neither in an atom.
     parts: Optional[Tuple[_Piece, ...]] = None
     branches: Optional[Tuple[_Piece, ...]] = None
@@ -159,7 +161,7 @@ class _Reader:
             branches.append(self.read_sequence(depth))
         if len(branches) == 1:
             return branches[0]
-        return replace(_merged(branches), branches=tuple(branches))
+        return _choice(tuple(branches))
 
     def read_sequence(self, depth: int) -> _Piece:
         parts: List[_Piece] = []
@@ -172,7 +174,7 @@ class _Reader:
                 parts.extend(repeated.parts)
             else:
                 parts.append(repeated)
-        return replace(_merged(parts), parts=tuple(parts))
+        return _sequence(tuple(parts))
 
     def read_atom(self, depth: int) -> _Piece | None:
         char = self.pattern[self.pos]
@@ -196,7 +198,7 @@ class _Reader:
         inner = self.read_choice(depth + 1)
         self.pos += 1
         if head in ("(?=", "(?!", "(?<=", "(?<!"):
-            return _Piece(loops=inner.loops, unsafe=inner.unsafe)
+            return _Piece(unsafe=inner.unsafe, empty=True)
         return inner
 
     def read_escape(self) -> _Piece | None:
@@ -281,19 +283,93 @@ def _bounds(match: re.Match[str]) -> tuple[int, int | None]:
     return least, int(match[3]) if match[3] else None
 
 
-def _merged(pieces: List[_Piece]) -> _Piece:
+def _merged(pieces: Tuple[_Piece, ...]) -> _Piece:
     return _Piece(
         frozenset().union(*(piece.chars for piece in pieces)),
-        loops=any(piece.loops for piece in pieces),
         unsafe=any(piece.unsafe for piece in pieces),
+        murky=any(piece.murky for piece in pieces),
+    )
+
+
+def _sequence(parts: Tuple[_Piece, ...]) -> _Piece:
+    merged = _merged(parts)
+    return replace(
+        merged,
+        parts=parts,
+        empty=all(part.empty for part in parts),
+        varies=any(part.varies for part in parts),
+        murky=merged.murky or any(map(_overlaps, _tails(parts))),
+    )
+
+
+def _tails(parts: Tuple[_Piece, ...]) -> Iterator[Tuple[_Piece, ...]]:
+    return (parts[n:] for n, part in enumerate(parts) if part.varies)
+
+
+def _overlaps(parts: Tuple[_Piece, ...]) -> bool:
+    """Whether the first part, which varies, can take from what a later one matches."""
+    first = parts[0].chars
+    for part in parts[1:]:
+        if not part.varies:
+            if part.chars and not part.chars & first:
+                return False  # it marks where the first part ends
+        elif part.chars & first:
+            return True
+    return False
+
+
+def _choice(branches: Tuple[_Piece, ...]) -> _Piece:
+    merged = _merged(branches)
+    apart = _told_apart(branches) or all(
+        _differ(one, other)
+        for n, one in enumerate(branches)
+        for other in branches[n + 1 :]
+    )
+    return replace(
+        merged,
+        branches=branches,
+        empty=any(branch.empty for branch in branches),
+        varies=any(branch.varies for branch in branches) or not _told_apart(branches),
+        murky=merged.murky or not apart,
+    )
+
+
+def _differ(one: _Piece, other: _Piece) -> bool:
+    """Whether no text is a match of both branches."""
+    left, right = one.parts or (), other.parts or ()
+    return (
+        any(_is_alien(part, right[0].chars) for part in left[:1] if right)
+        and not right[0].empty
+    ) or (
+        any(_is_alien(part, other.chars) for part in left)
+        or any(_is_alien(part, one.chars) for part in right)
+    )
+
+
+def _disjoint(pieces: List[_Piece]) -> bool:
+    return not any(
+        piece.chars & other.chars
+        for n, piece in enumerate(pieces)
+        for other in pieces[n + 1 :]
     )
 
 
 def _repeated(piece: _Piece, least: int, most: int | None) -> _Piece:
+    if least == most == 1:
+        return piece
     # Twenty rounds of a repeat are as bad as any number.
     endless = most is None or most > 20
-    unsafe = piece.unsafe or (endless and not _settled(piece))
-    return _Piece(piece.chars, least, most, endless or piece.loops, unsafe)
+    several = most is None or most > 1
+    settled = _settled(piece)
+    return _Piece(
+        piece.chars,
+        unsafe=piece.unsafe or (endless and not settled) or (several and piece.murky),
+        murky=piece.murky
+        or (several and not settled)
+        or (piece.empty and (several or least == 0)),
+        empty=piece.empty or least == 0,
+        varies=piece.varies or least != most,
+    )
 
 
 def _settled(piece: _Piece) -> bool:
@@ -301,32 +377,23 @@ def _settled(piece: _Piece) -> bool:
     if piece.branches is not None:
         return _told_apart(piece.branches)
     if piece.parts is None:
-        return piece.least == piece.most and not piece.loops
-    varying = [part for part in piece.parts if not _fixed(part)]
-    if not varying:
-        return True
-    # One part may vary, if a part that it cannot match marks each round.
-    return len(varying) == 1 and any(
-        _fixed(part) and part.chars and not part.chars & varying[0].chars
-        for part in piece.parts
+        return not piece.varies
+    varying = [part for part in piece.parts if part.varies]
+    # Parts may vary if none can take from another, and if each is marked off in every
+    # round by a part that it cannot match.
+    return _disjoint(varying) and all(
+        any(_is_alien(part, one.chars) for part in piece.parts) for one in varying
     )
 
 
-def _fixed(part: _Piece) -> bool:
-    if part.branches is not None:
-        return all(_all_fixed(branch) for branch in part.branches) and _told_apart(
-            part.branches
-        )
-    return part.least == part.most and not part.loops
-
-
-def _all_fixed(branch: _Piece) -> bool:
-    return all(_fixed(part) for part in branch.parts or ())
+def _is_alien(part: _Piece, chars: FrozenSet[int]) -> bool:
+    """Whether every match of *part* has a character that is not among *chars*."""
+    return not part.empty and bool(part.chars) and not part.chars & chars
 
 
 def _told_apart(branches: Tuple[_Piece, ...]) -> bool:
     """Whether a look at the text shows which of *branches* a round is."""
-    if all(_all_fixed(branch) for branch in branches):
+    if not any(branch.varies for branch in branches):
         return all(
             any(
                 not left.chars & right.chars
@@ -337,11 +404,11 @@ def _told_apart(branches: Tuple[_Piece, ...]) -> bool:
         )
     starts = [(branch.parts or (_Piece(_ALL),))[0] for branch in branches]
     varying = [
-        part for branch in branches for part in branch.parts or () if not _fixed(part)
+        part for branch in branches for part in branch.parts or () if part.varies
     ]
     return (
         all(_settled(branch) for branch in branches)
-        and all(_fixed(start) for start in starts)
+        and not any(start.varies for start in starts)
         and not any(
             start.chars & other.chars
             for n, start in enumerate(starts)
