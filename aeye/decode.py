@@ -16,7 +16,17 @@ look-up and no walk.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Tuple,
+)
 
 from .descriptor import FormatDescriptor, ToJSONSchemaOptions, resolve_descriptor
 from .emit import JSONSchema, to_json_schema
@@ -35,6 +45,7 @@ from .emit_node import (
     AllOf,
     Array,
     Choice,
+    Literal,
     Node,
     Object,
     Property,
@@ -213,7 +224,7 @@ class _Decoder:
         self._matcher = matcher
         self._graph = matcher.graph
         self._d = descriptor
-        self._unnatural = find_unnatural(matcher)
+        self._unnatural = find_unnatural(matcher, self._has_loose_case)
         self._made: Dict[int, Optional[_Decode]] = {}
         self.decode: Optional[_Decode] = self._make(self._graph.root)
 
@@ -240,7 +251,24 @@ class _Decoder:
             return self._tuple(node)
         if isinstance(node, Choice):
             return self._choice(node)
+        if isinstance(node, Literal):
+            return self._literal(node)
         return self._all_of(node) if isinstance(node, AllOf) else None
+
+    def _has_loose_case(self, node: Node) -> bool:
+        texts = isinstance(node, Literal) and node.type == "string"
+        return texts and self._d.enum_case_varies
+
+    def _literal(self, node: Literal) -> _Decode:
+        known = frozenset(node.values)
+        folded = _unique_folds(node.values)
+
+        def decode(value: Any, levels: int, memo: Memo) -> Any:
+            if not isinstance(value, str) or value in known:
+                return value
+            return folded.get(value.casefold(), value)
+
+        return decode
 
     def _follow(self, node: Ref) -> _Decode:
         target = self._graph.target(node)
@@ -374,12 +402,17 @@ class _Decoder:
 
     def _tagged(self, name: str, tags: dict[str, Node]) -> _Decode:
         made = {tag: self._make(branch) for tag, branch in tags.items()}
+        folded = _unique_folds(tags) if self._d.enum_case_varies else {}
 
         def decode(value: Any, levels: int, memo: Memo) -> Any:
             if not isinstance(value, dict):
                 return value
             tag = value.get(name)
-            inner = made.get(tag) if isinstance(tag, str) else None
+            if not isinstance(tag, str):
+                return value
+            if tag not in made:
+                tag = folded.get(tag.casefold(), tag)
+            inner = made.get(tag)
             return inner(value, levels, memo) if inner else value
 
         return decode
@@ -394,6 +427,14 @@ class _Decoder:
             return value
 
         return decode
+
+
+def _unique_folds(texts: Iterable[str]) -> dict[str, str]:
+    """Map texts without their case to the texts, where that leaves no doubt."""
+    folded: Dict[str, List[str]] = {}
+    for text in texts:
+        folded.setdefault(text.casefold(), []).append(text)
+    return {fold: same[0] for fold, same in folded.items() if len(same) == 1}
 
 
 def _decode_any(value: Any, levels: int, memo: Memo) -> Any:

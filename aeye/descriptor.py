@@ -177,6 +177,8 @@ class FormatDescriptor:
     patterns_anchored: bool = False
     # An object that says nothing of other keys is taken as closed.
     closed_unless_said: bool = False
+    # Texts of enums may come back in another capitalisation.
+    enum_case_varies: bool = False
 
     def __hash__(self) -> int:
         # Caches are keyed by descriptors: equal ones have equal ids.
@@ -247,6 +249,7 @@ ANTHROPIC_STRICT = FormatDescriptor(
     max_strict_tools=20,
     max_strict_optional_params=24,
     max_strict_union_types=16,
+    enum_case_varies=True,
 )
 
 ANTHROPIC_NON_STRICT = dataclasses.replace(

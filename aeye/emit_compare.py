@@ -6,7 +6,7 @@ can be both, ``is_harmful`` says False only when it does not matter.
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from .descriptor import FormatDescriptor
 from .emit_match import Matcher, is_capped, is_numbered, means_any
@@ -85,10 +85,13 @@ def _texts_of(node: Object, name: str, matcher: Matcher) -> list[str]:
     return []
 
 
-def find_unnatural(matcher: Matcher) -> frozenset[int]:
+def find_unnatural(
+    matcher: Matcher, also: Callable[[Node], bool] | None = None
+) -> frozenset[int]:
     """Give the ids of nodes below which the wire differs from the source's shape.
 
-    What is not among them is decoded by leaving it alone.
+    What is not among them is decoded by leaving it alone. *also* may add nodes that
+    are to be looked at for another reason.
     """
     graph = matcher.graph
     found = set()
@@ -99,6 +102,7 @@ def find_unnatural(matcher: Matcher) -> frozenset[int]:
             for node in reversed(list(_below(graph.nodes[key]))):
                 if id(node) not in found and (
                     _is_unnatural(node, matcher)
+                    or (also is not None and also(node))
                     or any(id(child) in found for child in children(node))
                     or (isinstance(node, Ref) and id(graph.target(node)) in found)
                 ):

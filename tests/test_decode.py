@@ -632,6 +632,31 @@ class Point:
     y: float = 0.0
 
 
+def test_the_case_of_constants_is_mended() -> None:
+    """Anthropic does not promise it; where two differ in case only, nothing is."""
+    node = thing(
+        {
+            "color": {"enum": ["Red", "green"]},
+            "twin": {"enum": ["a", "A"]},
+            "pet": {"anyOf": [thing({"kind": {"const": "Cat"}}), DOG]},
+            "n": {"enum": [1, 2]},
+        },
+    )
+    wire = {
+        "color": "RED",
+        "twin": "Á",
+        "pet": {"kind": "cat"},
+        "n": 1,
+    }
+
+    decoded = decode_wire(node, wire, ANTHROPIC_STRICT)
+
+    assert decoded == {**wire, "color": "Red", "pet": {"kind": "Cat"}}
+    for same in ({"color": "green"}, {"color": 5}, {"pet": {"kind": 1}}):
+        assert decode_wire(node, same, ANTHROPIC_STRICT) == same
+    assert decode_wire(node, {"color": "RED"}, XAI_STRICT) == {"color": "RED"}
+
+
 def test_any_source_of_a_schema_is_taken() -> None:
     """Types, dicts and Schemas alike."""
     assert decode_wire(Point, {"x": 1.0, "y": None}, True) == {"x": 1.0, "y": 0.0}
