@@ -358,6 +358,8 @@ def bind_callbacks(
     What it has from *base*, whose methods do nothing, is not there. *filled* are
     names that further parameters may have.
     """
+    if isinstance(given, type):
+        raise TypeError(f"a {what} is an object: make one of {given.__name__}")
     if isinstance(given, Mapping):
         unknown = sorted(set(given) - set(known))
         if unknown:

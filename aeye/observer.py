@@ -148,6 +148,8 @@ class AgentObserver:
 
 def check_observer(observer: object) -> object:
     """Return *observer*, or raise TypeError where it has no use."""
+    if isinstance(observer, type):
+        raise TypeError(f"an observer is an object: make one of {observer.__name__}")
     begin = getattr(observer, "start_run", None)
     if not callable(begin):
         raise TypeError(f"an observer has start_run(args); {observer!r:.80} has not")

@@ -374,7 +374,14 @@ class TestHooks:
 
         async def later(args: Any) -> None: ...
 
-        for wrong in (7, object(), {"on_typo": print}, {"on_run_end": later}):
+        for wrong in (
+            7,
+            object(),
+            PromptHook,
+            {"on_typo": print},
+            {"on_run_end": later},
+            {"on_run_end": lambda args, other: None},
+        ):
             with pytest.raises(TypeError, match="hook"):
                 request("x").with_hook(wrong)
         with pytest.raises(TypeError, match="on_typo"):

@@ -322,7 +322,7 @@ def test_what_is_no_observer() -> None:
     class Later:
         async def start_run(self, args: Any) -> Any: ...
 
-    for wrong in (7, Later(), Later):
+    for wrong in (7, Later(), AgentObserver):
         with pytest.raises(TypeError, match="observer"):
             request("x", observers=[wrong])
 
