@@ -8,6 +8,7 @@ import pytest
 
 from aeye.context import Result, Resume
 from aeye.decision import decided, nest, unanswered
+from aeye.descriptor import OPENAI_STRICT
 from aeye.errors import PromptSuspend
 from aeye.message import Message, ToolCall
 from aeye.prompt import Prompt
@@ -106,6 +107,24 @@ def test_some_of_several() -> None:
 
     assert output == "done"
     assert [m.tool_call_id for m in model.requests[0].messages[2:]] == ["c1", "c2"]
+
+
+def test_recorded_arguments_are_read_in_their_dialect() -> None:
+    """A call is run with what the model wrote, as the dialect it wrote in means it."""
+
+    @tool(approval=True)
+    def pay(to: str, amount: int = 5) -> str:
+        """Pay."""
+        return f"{to}: {amount}"
+
+    written = '{"to": "Ann", "amount": null}'
+    call = ToolCall("c1", "pay", written, descriptor=OPENAI_STRICT.id)
+    said = [Message("user", "go"), Message("assistant", "", tool_calls=[call])]
+    model = ScriptedModel("done")
+
+    Prompt("p", "", tools=[pay]).resume(said, {"c1": True}, None, model.context())
+
+    assert model.requests[0].messages[-1].text == "Ann: 5"
 
 
 def test_a_run_inside_a_tool_has_its_own_decisions() -> None:
