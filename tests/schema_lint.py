@@ -132,9 +132,8 @@ def _anthropic(node: dict[str, Any]) -> Iterator[str]:
 
 
 def _google(node: dict[str, Any]) -> Iterator[str]:
-    if node.get("type") == "object" and "properties" in node:
-        if node["propertyOrdering"] != list(node["properties"]):
-            yield "propertyOrdering differs from properties"
+    if node.get("propertyOrdering", []) != list(node.get("properties", ())):
+        yield "propertyOrdering differs from properties"
     kind = node.get("type")
     if isinstance(kind, list) and (len(kind) != 2 or kind[1] != "null"):
         yield "a list of types that is not T or null"

@@ -350,35 +350,41 @@ def _one_of(
 def _together(node: dict[str, Any], root: Any) -> dict[str, Any]:
     """Put the pieces of an ``allOf`` side by side, roughly."""
     merged = {key: held for key, held in node.items() if key != "allOf"}
-    for piece in node["allOf"]:
-        seen = 0
-        while isinstance(piece, dict) and "$ref" in piece and seen < 9:
-            target = root
-            for step in piece["$ref"].split("/")[1:]:
-                target = target[step.replace("~1", "/").replace("~0", "~")]
-            rest = {key: held for key, held in piece.items() if key != "$ref"}
-            piece = {**target, **rest} if isinstance(target, dict) else target
-            seen += 1
+    for piece in (_followed(piece, root) for piece in node["allOf"]):
         if piece is False:
             raise Unmade
         if piece is True:
             continue
-        if "allOf" in piece:
-            piece = _together(piece, root)
-        for key, held in piece.items():
-            if key == "properties":
-                merged[key] = {**merged.get(key, {}), **held}
-            elif key == "required":
-                merged[key] = [*merged.get(key, []), *held]
-            elif key == "type" and isinstance(held, str) and "type" in merged:
-                merged[key] = held
-            elif key in ("anyOf", "oneOf") and key in merged:
-                merged.setdefault("allOf", []).append({key: held})
-            else:
-                merged.setdefault(key, held)
+        _add_piece(merged, _together(piece, root) if "allOf" in piece else piece)
     if "allOf" in merged and merged["allOf"] == node["allOf"]:
         raise Unmade
     return merged
+
+
+def _followed(piece: Any, root: Any) -> Any:
+    for _ in range(9):
+        if not (isinstance(piece, dict) and "$ref" in piece):
+            break
+        target = root
+        for step in piece["$ref"].split("/")[1:]:
+            target = target[step.replace("~1", "/").replace("~0", "~")]
+        rest = {key: held for key, held in piece.items() if key != "$ref"}
+        piece = {**target, **rest} if isinstance(target, dict) else target
+    return piece
+
+
+def _add_piece(merged: dict[str, Any], piece: dict[str, Any]) -> None:
+    for key, held in piece.items():
+        if key == "properties":
+            merged[key] = {**merged.get(key, {}), **held}
+        elif key == "required":
+            merged[key] = [*merged.get(key, []), *held]
+        elif key == "type" and isinstance(held, str) and "type" in merged:
+            merged[key] = held
+        elif key in ("anyOf", "oneOf") and key in merged:
+            merged.setdefault("allOf", []).append({key: held})
+        else:
+            merged.setdefault(key, held)
 
 
 def _typed(node: dict[str, Any], rng: random.Random, root: Any, depth: int) -> Any:
@@ -424,8 +430,30 @@ def _object(node: dict[str, Any], rng: random.Random, root: Any, depth: int) -> 
     tail = node.get("additionalProperties")
     for name in required - made.keys():
         made[name] = instance(True if tail is None else tail, rng, root, depth + 1)
-    if depth > 5:
+    if depth <= 5:
+        _add_others(made, node, rng, root, depth)
+    names = node.get("propertyNames")
+    if not isinstance(names, dict):
         return made
+    allowed, pattern = names.get("enum"), names.get("pattern", "")
+    return {
+        key: held
+        for key, held in made.items()
+        if (allowed is None or key in allowed) and re.search(pattern, key)
+    }
+
+
+def _add_others(
+    made: dict[str, Any],
+    node: dict[str, Any],
+    rng: random.Random,
+    root: Any,
+    depth: int,
+) -> None:
+    """Add keys that are no properties, where the schema says what they hold."""
+    tail = node.get("additionalProperties")
+    if tail is True and (node.get("properties") or node.get("patternProperties")):
+        tail = None  # those would be undeclared
     keys = [key for key in (*TEXTS, "en", "fr", "x-9") if key not in made]
     for _ in range(rng.randrange(3)):
         key = rng.choice(keys)
@@ -433,25 +461,11 @@ def _object(node: dict[str, Any], rng: random.Random, root: Any, depth: int) -> 
             if re.search(pattern, key):
                 made.setdefault(key, instance(below, rng, root, depth + 1))
         named = key in made or key in node.get("properties", {})
-        if not named and (isinstance(tail, dict) or (tail is True and not named)):
-            if tail is True and node.get("properties"):
-                continue  # that would be an undeclared key
-            if tail is True and node.get("patternProperties"):
-                continue
+        if not named and tail:
             try:
                 made[key] = instance(tail, rng, root, depth + 1)
             except Unmade:
                 continue
-    names = node.get("propertyNames")
-    if isinstance(names, dict):
-        allowed = names.get("enum")
-        pattern = names.get("pattern", "")
-        made = {
-            key: held
-            for key, held in made.items()
-            if (allowed is None or key in allowed) and re.search(pattern, key)
-        }
-    return made
 
 
 def _array(node: dict[str, Any], rng: random.Random, root: Any, depth: int) -> Any:
@@ -513,7 +527,7 @@ def _number(node: dict[str, Any], kind: str, rng: random.Random) -> Any:
 
 
 def are_same(node: Any, one: Any, two: Any, root: Any, depth: int = 0) -> bool:
-    """Compare two values of a schema: defaults filled in, null of an optional absent."""
+    """Compare two values: defaults filled in, null of an optional taken as absent."""
     if type(one) is type(two) and one == two:
         return True
     if depth > 60 or not isinstance(node, dict):
