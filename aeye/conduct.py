@@ -58,6 +58,7 @@ from .event import (
     Event,
     MessageEvent,
     ReasonPartialEvent,
+    RequestEvent,
     SuspendEvent,
     TextPartialEvent,
     ToolProgressEvent,
@@ -272,6 +273,8 @@ class Conduct(Policy):
             return self._progress(event)
         if isinstance(event, MessageEvent) and self._journal is not None:
             self._journal.message(event.message)
+        elif isinstance(event, RequestEvent):
+            self._watch.start_generation(self._turn, event.request)
         return ()
 
     def _deltas(self, deltas: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
@@ -444,7 +447,6 @@ class Conduct(Policy):
     ) -> Iterator[Chunk]:
         """Open the model, again where it failed before it said anything."""
         self._opened, self._first_delta = time.monotonic(), None
-        self._watch.start_generation(turn, request)
         number = 1
         while True:
             spoke = False

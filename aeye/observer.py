@@ -225,11 +225,11 @@ class Watch:
         for part in parts:
             part.tell("end", self._turn, response, first_delta_ms)
 
-    def fail_generation(self, error: BaseException, *, safe: bool = False) -> None:
-        """The model call has failed."""
+    def fail_generation(self, error: BaseException) -> None:
+        """The model call has failed. Never raises: that would hide why."""
         parts, self._generation = self._generation, []
         for part in parts:
-            part.tell("error", self._turn, error, safe=safe)
+            part.tell("error", self._turn, error, safe=True)
 
     def start_tool(self, args: ToolCallArgs) -> None:
         """A tool is about to be called."""
@@ -263,7 +263,7 @@ class Watch:
 
     def fail(self, args: RunErrorArgs) -> None:
         """The run has failed; what had begun has failed with it. Never raises."""
-        self.fail_generation(args.error, safe=True)
+        self.fail_generation(args.error)
         for begun, _ in list(self._tools.values()):
             fields = vars(begun)
             self.fail_tool(ToolErrorArgs(**fields, error=args.error), safe=True)  # type: ignore[arg-type]  # a BaseException where the run was interrupted

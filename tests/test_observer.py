@@ -17,6 +17,7 @@ from aeye.observer import (
     RunObserver,
     ToolObserver,
 )
+from aeye.prompt import Prompt
 from aeye.prompt_request import PromptRequest
 from aeye.testing import ScriptedModel, calls, pieces
 from aeye.tools import Tool, tool
@@ -297,6 +298,20 @@ def test_unless_it_is_strict(place: str, how: str) -> None:
     assert made.state == "errored"
 
 
+def test_a_strict_failure_is_no_model_error() -> None:
+    """What a strict observer raises ends a run that would ask again otherwise."""
+    model = ScriptedModel('{"v": 1}')
+    prompt = Prompt("p", "x", schema={"type": "object"})
+    agent = Agent(
+        prompt, model.context(), observers=[Failing("start_generation", strict=True)]
+    )
+
+    _, error = attempt(agent.prompt("hi").send)
+
+    assert isinstance(error, LookupError)
+    assert model.calls == 0
+
+
 def test_strictness_is_not_catching() -> None:
     """One strict observer does not make the others strict."""
     both = [Failing("end"), Failing("nothing", strict=True)]
@@ -310,9 +325,7 @@ def test_errors_while_a_failure_is_told() -> None:
     made = request(boom, observers=[Failing("error", strict=True)])
 
     _, error = attempt(made.send)
-
-    # Telling the model call's failure is strict; telling the run's is not.
-    assert isinstance(error, LookupError)
+    assert error is boom
     assert made.state == "errored"
 
 
