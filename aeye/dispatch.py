@@ -124,7 +124,7 @@ class Call:
     decision: Any = None
     # Why it waits.
     signal: Optional[PromptSuspend] = None
-    # When a running call is given up, on the clock of ``time.monotonic``.
+    # When a running call is given up, on the clock of the workers.
     deadline: Optional[float] = None
     # The worker that runs it.
     thread: Optional[threading.Thread] = None
@@ -149,7 +149,9 @@ class Workers:
     """Daemon threads, made when first needed and ended with the run.
 
     They are no ``ThreadPoolExecutor`` because that one's threads hold up the exit of
-    the interpreter while a tool hangs.
+    the interpreter while a tool hangs. All that a run knows of time and of waiting is
+    here too: a subclass without threads can play every order of events, and play it
+    again.
     """
 
     def __init__(self) -> None:
@@ -181,6 +183,18 @@ class Workers:
             del job  # do not keep a call's values alive while idle
             with self._lock:
                 self._idle += 1
+
+    def now(self) -> float:
+        """Return the time, in seconds since some moment."""
+        return time.monotonic()
+
+    def wait(self, said: queue.SimpleQueue[Any], until: float | None) -> Any:
+        """Return what a job *said* next.
+
+        Raises:
+            queue.Empty: no job said anything *until* then.
+        """
+        return said.get(timeout=None if until is None else max(until - self.now(), 0))
 
     def abandon(self, thread: threading.Thread) -> None:
         """Do not wait for *thread*: it ends when its job does."""
@@ -229,8 +243,6 @@ class Setup:
     # Told in the caller's thread when a call's outcome is known; what it gives is
     # handed out before the call's own event.
     after: Callable[[Call], Iterable[Any]] = lambda call: ()
-    # Hands a job to whatever runs it; None: the workers.
-    start: Optional[Callable[[Callable[[], object]], object]] = None
 
 
 class Batch:
@@ -357,7 +369,7 @@ class Batch:
 
     def _run_here_or_wait(self, call: Call) -> Events:
         tool = cast(Tool[Any], call.tool)
-        if tool.timeout is None and self._setup.start is None:
+        if tool.timeout is None:
             yield from self._run_here(call)
         else:
             yield from self._launch(call)
@@ -369,7 +381,7 @@ class Batch:
                 yield from self._parse(call)
         waiting = [call for call in self.calls if call.status == "waiting"]
         beside = [call for call in waiting if not cast(Tool[Any], call.tool).inline]
-        if len(waiting) == 1 and self._setup.start is None:
+        if len(waiting) == 1:
             beside = [c for c in beside if cast(Tool[Any], c.tool).timeout is not None]
         here = [call for call in waiting if call not in beside]
         while beside and not self._stopped():
@@ -453,11 +465,10 @@ class Batch:
             return
         timeout = cast(Tool[Any], call.tool).timeout
         if timeout is not None:
-            call.deadline = time.monotonic() + timeout
+            call.deadline = self._setup.workers.now() + timeout
         self._running += 1
         context = contextvars.copy_context()
-        start = self._setup.start or self._setup.workers.submit
-        start(lambda: context.run(self._work, call))
+        self._setup.workers.submit(lambda: context.run(self._work, call))
 
     def _ready(self, call: Call) -> Generator[Event, None, bool]:
         """Bring *call* to where its tool runs; return False where it does not."""
@@ -657,11 +668,11 @@ class Batch:
         """Take the next thing that a worker says, or give up a call that is late."""
         running = [call for call in self.calls if call.status == "running"]
         late = [call.deadline for call in running if call.deadline is not None]
-        wait = max(min(late) - time.monotonic(), 0) if late else None
+        workers = self._setup.workers
         try:
-            item = self._outcomes.get(timeout=wait)
+            item = workers.wait(self._outcomes, min(late) if late else None)
         except queue.Empty:
-            now = time.monotonic()
+            now = workers.now()
             for call in running:
                 if call.deadline is not None and call.deadline <= now:
                     yield from self._give_up(call)

@@ -149,8 +149,8 @@ class Policy:
     # How many calls run at once, in place of the prompt's own ways; 1: one by one,
     # in the caller's thread.
     tool_concurrency: Optional[int] = None
-    # Hand jobs to this instead of worker threads: tests schedule with it.
-    start: Optional[Callable[[Callable[[], object]], object]] = None
+    # Runs the jobs instead of threads of the run's own: tests schedule with it.
+    workers: Optional[Workers] = None
     # Asked about a call before its arguments are read, which it may change.
     admit: Optional[Callable[[Call], Any]] = None
 
@@ -263,7 +263,7 @@ class Run:
         self._called: List[str] = []
         self._withdrawn = False
         self._promoted = False
-        self._workers = Workers()
+        self._workers = policy.workers or Workers()
 
     def events(self) -> Generator[Event, None, Any]:
         """Yield everything that happens; return the output."""
@@ -383,7 +383,6 @@ class Run:
             before=self.policy.before_tool,
             approve=self.policy.approve,
             after=self.policy.after_tool,
-            start=self.policy.start,
         )
 
     def _iterate(self) -> Generator[Event, None, bool]:
