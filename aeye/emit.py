@@ -218,6 +218,8 @@ class _Emitter:
             return self._finish(body, self._notes(node, said), wants_null)
         body = self._bodies[node.kind](node, said)
         wants_null = node.nullable or (or_null and not self._graph.admits_null(node))
+        if node.kind == "null":
+            wants_null = False
         return self._finish(body, self._notes(node, said), wants_null)
 
     def _finish(
@@ -308,7 +310,7 @@ class _Emitter:
 
     def _ref(self, node: Ref, or_null: bool) -> JSONSchema:
         target = self._graph.nodes[node.target]
-        wants_null = node.nullable or (or_null and not self._graph.admits_null(node))
+        wants_null = (node.nullable or or_null) and not self._graph.admits_null(target)
         how = self._graph.spelling(node, self._d)
         if how == "inline" or means_any(target, self._d):
             return self._written_out(node, target, or_null)

@@ -259,6 +259,29 @@ def test_null_through_a_reference() -> None:
     }
 
 
+def test_null_is_added_once() -> None:
+    """A reference to null, or to what admits it, needs no null beside it."""
+    either = {"anyOf": [{"$ref": "#/$defs/N"}, {"type": "null"}]}
+    source = {
+        "type": "object",
+        "properties": {
+            "n": either,
+            "m": {"anyOf": [{"$ref": "#/$defs/M"}, {"type": "null"}]},
+        },
+        "required": ["n", "m"],
+        "$defs": {"N": {"type": "null"}, "M": {"type": ["string", "null"]}},
+    }
+
+    assert to_json_schema(source, GOOGLE_STRICT)["properties"] == {
+        "n": {"type": "null"},
+        "m": {"type": ["string", "null"]},
+    }
+    assert to_json_schema(source, OPENAI_STRICT)["properties"] == {
+        "n": {"$ref": "#/$defs/N"},
+        "m": {"$ref": "#/$defs/M"},
+    }
+
+
 def test_pieces_of_a_recursive_schema_end() -> None:
     """A definition is put together with itself a few times, and then stands apart."""
     source = {
