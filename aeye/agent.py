@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
@@ -30,9 +29,9 @@ from .memory import MemoryContext, MemoryOptions
 from .message import Message
 from .middleware import bind_middleware
 from .observer import check_observer
-from .prompt import Prompt
+from .prompt import ASKED, Prompt
 from .prompt_request import PromptRequest
-from .tools import Tool
+from .tools import Tool, fitting_name
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
@@ -56,14 +55,6 @@ if TYPE_CHECKING:
 __all__ = ["Agent", "Session"]
 
 T = TypeVar("T")
-
-_CHILD_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "prompt": {"type": "string", "description": "What the agent is asked to do."}
-    },
-    "required": ["prompt"],
-}
 
 
 class Agent(Generic[T]):
@@ -244,10 +235,10 @@ class Agent(Generic[T]):
             return events.response.output
 
         return Tool(
-            name or _tool_name(self.name),
+            name or fitting_name(self.name),
             tell if stream else ask,
             description=description or self.description or _about(self.name),
-            schema=_CHILD_SCHEMA,
+            schema=ASKED,
         )
 
     def _resume(
@@ -388,15 +379,6 @@ def _merged(own: Any, given: Any) -> Any:
     if isinstance(own, Mapping) and isinstance(given, Mapping):
         return {**own, **given}
     return given
-
-
-def _tool_name(name: str) -> str:
-    """Make *name* fit to be a tool's.
-
-    >>> _tool_name("Travel advisor (EU)")
-    'Travel_advisor_EU'
-    """
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64] or "agent"
 
 
 def _waiting(error: ToolApprovalRequiredError) -> PromptSuspend:

@@ -44,7 +44,7 @@ from .output import Check
 from .request import Request, ResponseFormat, SchemaDelivery, ToolDefinition
 from .schema import Schema
 from .template import Template
-from .tools import Tool
+from .tools import Tool, fitting_name
 from .usage import Usage
 from .window import DEFAULT_MAX_OUTPUT, message_costs, trim
 
@@ -93,6 +93,14 @@ E = TypeVar("E", covariant=True)
 
 Mode = Literal["result", "tools", "stream", "stream_tools", "stream_content"]
 
+# The arguments of a prompt or an agent that is a tool.
+ASKED = {
+    "type": "object",
+    "properties": {
+        "prompt": {"type": "string", "description": "What it is asked to do."}
+    },
+    "required": ["prompt"],
+}
 _MODES = ("result", "tools", "stream", "stream_tools", "stream_content")
 _CLOSED_SETS = {
     "tool_execution": ("sequential", "parallel", "immediate"),
@@ -541,6 +549,34 @@ class Prompt(Generic[T]):
         saved, children = where_it_waits(messages)
         said = nest(decisions, children)
         return self(input, Context.of(ctx).replace(messages=saved, decisions=said))
+
+    def as_tool(
+        self,
+        name: str | None = None,
+        description: str | None = None,
+        *,
+        schema: Any = None,
+    ) -> Tool[T]:
+        """Return a tool that runs this prompt; its output is the result.
+
+        *schema* is the shape of the input, which the model then gives. Without one
+        the tool takes a text, which is said to the prompt. The run gets the context
+        of the run around it without that one's messages; where it waits, both do.
+        """
+
+        def run(given: Any, ctx: Context) -> T:
+            said = [] if schema is not None else [Message("user", given["prompt"])]
+            if ctx.decisions is None:  # else it goes on where it waited
+                ctx = ctx.replace(messages=said)
+            ctx = ctx.replace(tool_call_id=None)
+            return self(None if schema is None else given, ctx)
+
+        return Tool(
+            name or fitting_name(self.name),
+            run,
+            description=description or self.description,
+            schema=ASKED if schema is None else schema,
+        )
 
     def forget(
         self, request: Request, ctx: Context, usage: Usage | None

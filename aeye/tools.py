@@ -59,7 +59,14 @@ if TYPE_CHECKING:
         metadata: Any
 
 
-__all__ = ["RepairAttempt", "Tool", "ToolApproval", "find_issues", "tool"]
+__all__ = [
+    "RepairAttempt",
+    "Tool",
+    "ToolApproval",
+    "find_issues",
+    "fitting_name",
+    "tool",
+]
 
 T = TypeVar("T")
 
@@ -409,6 +416,15 @@ def tool(fn: Optional[Callable[..., Any]] = None, /, **options: Any) -> Any:
     made.__wrapped__ = fn  # type: ignore[attr-defined]  # for inspect and help()
     made.__module__ = fn.__module__
     return made
+
+
+def fitting_name(name: str) -> str:
+    """Return *name* made to fit a tool.
+
+    >>> fitting_name("Travel advisor (EU)")
+    'Travel_advisor_EU'
+    """
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64] or "tool"
 
 
 def _context_parameters(fn: Callable[..., Any]) -> tuple[str, ...]:

@@ -202,7 +202,7 @@ class TestChildren:
 
         assert (own.name, own.description) == ("Kid", "Does it.")
         assert (given.name, given.description) == ("kid", "Does all.")
-        assert Agent("x", name="é!").as_tool().name == "agent"
+        assert Agent("x", name="é!").as_tool().name == "tool"
 
     def test_streamed(self) -> None:
         """The child's events come between the turn's end and the result."""

@@ -144,6 +144,45 @@ def test_a_run_inside_a_tool_has_its_own_decisions() -> None:
     assert outer.resume(caught.value, {"c1": True}, None, model.context()) == "outer"
 
 
+@pytest.mark.parametrize("schema", [None, {"type": "object"}])
+def test_a_prompt_as_a_tool_waits_with_its_caller(schema: Any) -> None:
+    """A prompt inside a tool that waits makes its caller wait, and goes on inside."""
+    inner, model, ran = paying(calls(("pay", {"to": "Ann"}, "p1")), "inner done")
+    tool_of = inner.as_tool("ask", "Asks.", schema=schema)
+    given = {"prompt": "pay Ann"}
+
+    def reply(request: Any) -> Any:
+        if request.name == "p":
+            return model.execute(request)
+        answered = request.messages[-1].role == "tool"
+        return "outer done" if answered else calls(("ask", given, "k1"))
+
+    outer = Prompt("outer", "", user_turn="go", tools=[tool_of])
+    ctx = ScriptedModel(reply).context()
+    with pytest.raises(PromptSuspend) as caught:
+        outer(None, ctx)
+    assert list(caught.value.children) == ["k1"]
+
+    output = outer.resume(caught.value, {"k1/p1": True}, None, ctx)
+
+    assert (ran, output) == (["Ann"], "outer done")
+    begun = model.requests[0].messages[-1].text
+    assert begun == ("Begin." if schema else "pay Ann")
+    assert model.requests[1].messages[-1].text == "paid Ann"
+
+
+def test_a_prompt_as_a_tool_gets_its_input() -> None:
+    """With a schema the model gives the prompt's input."""
+    inner = Prompt("Say it!", "Say {{word}}.", description="Says it.")
+    made = inner.as_tool(schema={"type": "object", "properties": {"word": {}}})
+    model = ScriptedModel(calls(("Say_it", {"word": "hi"})), "hi", "done")
+    outer = Prompt("outer", "", user_turn="go", tools=[made])
+
+    assert outer(None, model.context()) == "done"
+    assert (made.name, made.description) == ("Say_it", "Says it.")
+    assert model.requests[1].system == "Say hi."
+
+
 def test_without_decisions_a_dangling_call_is_mended() -> None:
     """A history that ends in calls is answered, where nobody decided."""
     prompt, model, ran = paying("done")
