@@ -141,7 +141,6 @@ if TYPE_CHECKING:
     from .hooks import request_tool_approval as request_tool_approval
     from .hooks import skip_tool as skip_tool
     from .loop import DEFAULT_USER_TURN as DEFAULT_USER_TURN
-    from .loop import Stats as Stats
     from .memory import InMemoryStore as InMemoryStore
     from .memory import MemoryContext as MemoryContext
     from .memory import MemoryOptions as MemoryOptions
@@ -169,6 +168,7 @@ if TYPE_CHECKING:
     from .prompt_request import AgentStream as AgentStream
     from .prompt_request import PromptRequest as PromptRequest
     from .prompt_request import PromptResponse as PromptResponse
+    from .recipe import Stats as Stats
     from .request import Reason as Reason
     from .request import Request as Request
     from .request import ResponseFormat as ResponseFormat
@@ -535,10 +535,7 @@ _MODULES = {
         "request_tool_approval",
         "skip_tool",
     ),
-    "loop": (
-        "DEFAULT_USER_TURN",
-        "Stats",
-    ),
+    "loop": ("DEFAULT_USER_TURN",),
     "memory": (
         "InMemoryStore",
         "MemoryContext",
@@ -578,6 +575,7 @@ _MODULES = {
         "PromptRequest",
         "PromptResponse",
     ),
+    "recipe": ("Stats",),
     "request": (
         "Reason",
         "Request",

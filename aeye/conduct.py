@@ -80,11 +80,12 @@ from .hooks import (
     TurnEndArgs,
     TurnStartArgs,
 )
-from .loop import Policy, Run
+from .loop import Run
 from .memory import Journal, MemoryContext, MemoryOptions
 from .message import Message, ToolCall
 from .middleware import Pipeline, text_of
 from .observer import AgentTraceOptions, ObservedRun, Watch, retry_event
+from .recipe import Policy
 from .request import Request
 from .response import Chunk, Response
 from .retry import (

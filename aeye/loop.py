@@ -10,29 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import (
     Any,
-    Callable,
     Dict,
     Generator,
-    Iterable,
-    Iterator,
     List,
-    Mapping,
     Optional,
     Sequence,
     Tuple,
-    Union,
     cast,
 )
 
 from .callback import Bound, attempt
 from .context import Abort, Context
 from .decision import decided, unanswered
-from .dispatch import Batch, Call, Events, Execution, Setup, Workers, suspend
+from .dispatch import Batch, Call, Events, Execution, Setup, Workers
 from .errors import (
     AeyeError,
     ContextLengthError,
     MaxTurnsError,
-    NoModelError,
     OutputError,
     PromptError,
     ProviderError,
@@ -60,143 +54,21 @@ from .event import (
     ToolParseNameEvent,
     UsageEvent,
 )
-from .message import Message, Reasoning, ToolCall
-from .output import Accepted, Check, Rejected, truncate
+from .message import Message, Reasoning
+from .model_call import by_name, checked, in_dialect, open_model, with_model
+from .output import Accepted, Rejected, truncate
+from .recipe import Plan, Policy, Recipe, Stats
 from .request import Request, ResponseFormat
-from .response import Chunk, Collector, Response, split
-from .tools import Tool, ToolApproval
+from .response import Chunk, Collector, Response
 from .usage import Usage
 from .window import repair
 
-__all__ = ["DEFAULT_USER_TURN", "Plan", "Policy", "Recipe", "Run", "Stats"]
+__all__ = ["DEFAULT_USER_TURN", "Run"]
 
 # Some vendors refuse a request that has nothing but a system message.
 DEFAULT_USER_TURN = "Begin."
 
 _UNSET: Any = object()
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a prompt has become for one input and context."""
-
-    # Its messages are the system message alone.
-    request: Request
-    tools: Mapping[str, Tool[Any]]
-    check: Check
-    # The text of a first user turn; "" for none, None for the default.
-    user_turn: Optional[str] = None
-
-
-@dataclass(frozen=True)
-class Stats:
-    """How a run is going, for ``reconfig``."""
-
-    # Counts from 0.
-    iteration: int
-    max_iterations: int
-    tool_parse_errors: int
-    tool_call_errors: int
-    tool_successes: int
-    # What is left.
-    tool_retries: int
-    output_retries: int
-    forget_retries: int
-    # Names of the tools called so far, each once, in the order of their first call.
-    tools: Tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What a prompt tells the loop: how to make a plan, and its limits.
-
-    None for a number of retries means the context's, else the default.
-    """
-
-    name: str
-    # (input, ctx) -> Plan, or None where the prompt does not fit the context.
-    resolve: Callable[[Any, Context], Optional[Plan]]
-    # (input, ctx) -> the metadata of one model call.
-    metadata: Callable[[Any, Context], Mapping[str, Any]]
-    # (request, ctx, usage) -> fewer messages.
-    forget: Callable[[Request, Context, Optional[Usage]], Sequence[Message]]
-    execution: Execution = "immediate"
-    concurrency: int = 32
-    tool_retries: Optional[int] = None
-    tool_iterations: int = 3
-    tools_max: Optional[int] = None
-    tools_only: bool = False
-    tools_complete: bool = True
-    output_retries: Optional[int] = None
-    forget_retries: Optional[int] = None
-    error_max_length: int = 4096
-    exclude_messages: bool = False
-    dynamic: bool = False
-    fallback: bool = True
-    reconfig: Optional[Bound] = None
-    intercept: Optional[Bound] = None
-    present: Union[Bound, Mapping[str, Bound], None] = None
-
-
-class Policy:
-    """What a door may change about a run. By default: nothing.
-
-    All methods are called in the caller's thread.
-    """
-
-    # Model calls that may be made; lifts the iteration and tool-retry budgets.
-    max_turns: Optional[int] = None
-    # How many calls run at once, in place of the prompt's own ways; 1: one by one,
-    # in the caller's thread.
-    tool_concurrency: Optional[int] = None
-    # Runs the jobs instead of threads of the run's own: tests schedule with it.
-    workers: Optional[Workers] = None
-    # Asked about a call before its arguments are read, which it may change.
-    admit: Optional[Callable[[Call], Any]] = None
-
-    def open(self, messages: Sequence[Message]) -> None:
-        """The run begins with these *messages*."""
-
-    def begin(self, turn: int, messages: Sequence[Message]) -> Iterable[Any]:
-        """A turn begins; *turn* counts from 1. What it gives is handed out as it is."""
-        return ()
-
-    def map_request(self, turn: int, request: Request) -> Request:
-        """Return the request to prepare and send."""
-        return request
-
-    def call(
-        self, turn: int, request: Request, call: Callable[[], Iterable[Chunk]]
-    ) -> Iterable[Chunk]:
-        """Open the model; a retry may open it again until a chunk was handed out."""
-        return call()
-
-    def hear_call(self, turn: int, chunk: Chunk) -> Iterable[Any]:
-        """A chunk spoke of a tool call. What it gives is handed out as it is."""
-        return ()
-
-    def failed(self, turn: int, error: Exception) -> None:
-        """The model call failed for good; *error* will be raised."""
-
-    def map_response(self, turn: int, request: Request, response: Response) -> Response:
-        """Return the response to go on with."""
-        return response
-
-    def end(self, turn: int, request: Request, response: Response) -> Iterable[Any]:
-        """The assistant's message was appended; its calls have not been run."""
-        return ()
-
-    def before_tool(self, call: Call) -> Any:
-        """A call is about to start; other than None answers it instead."""
-        return None
-
-    def approve(self, call: Call, wish: ToolApproval) -> Any:
-        """The tool wants consent to the call; other than None answers it instead."""
-        return suspend(call, wish)
-
-    def after_tool(self, call: Call) -> Iterable[Any]:
-        """A call's outcome is known."""
-        return ()
 
 
 @dataclass
@@ -267,7 +139,7 @@ class Run:
 
     def events(self) -> Generator[Event, None, Any]:
         """Yield everything that happens; return the output."""
-        self.ctx = _with_model(self.given, self.recipe.name)
+        self.ctx = with_model(self.given, self.recipe.name)
         plan = self.recipe.resolve(self.input, self.ctx)
         if plan is None:
             self.incompatible = True
@@ -395,7 +267,7 @@ class Run:
         ctx = self.ctx.replace(metadata=self.recipe.metadata(self.input, self.ctx))
         prepare = ctx.bound("prepare")
         if prepare is not None:
-            request = prepare(request, _named(ctx))
+            request = prepare(request, by_name(ctx))
         turn = _Turn(request, Collector(self._ids()), Batch(self._setup, request))
         self._turn = turn
         yield RequestEvent(request, self._iteration)
@@ -429,7 +301,7 @@ class Run:
         call = self.policy.call(
             self._iteration + 1,
             turn.request,
-            lambda: _open(turn.request, ctx, self.streaming),
+            lambda: open_model(turn.request, ctx, self.streaming),
         )
         chunks = iter(call)
         try:
@@ -439,7 +311,7 @@ class Run:
                     ended = isinstance(error, StopIteration)
                     return None if ended else error
                 turn.spoke = True
-                yield from self._hear(turn, turn.collector.add(_checked(chunk)))
+                yield from self._hear(turn, turn.collector.add(checked(chunk)))
             turn.aborted = True
             return None
         finally:
@@ -487,13 +359,13 @@ class Run:
                     turn.request, tool, delta.id, delta.arguments, pieces, len(pieces)
                 )
         if chunk.tool_call is not None:
-            turn.batch.add(_in_dialect(chunk.tool_call, turn.request))
+            turn.batch.add(in_dialect(chunk.tool_call, turn.request))
         yield from self.policy.hear_call(self._iteration + 1, chunk)
 
     def _complete(self, turn: _Turn) -> Response:
         """Return the whole answer, as the policy lets it stand."""
         response = turn.collector.response()
-        calls = tuple(_in_dialect(c, turn.request) for c in response.tool_calls)
+        calls = tuple(in_dialect(c, turn.request) for c in response.tool_calls)
         if calls:
             response = replace(response, tool_calls=calls)
         response = self.policy.map_response(self._iteration + 1, turn.request, response)
@@ -606,7 +478,7 @@ class Run:
         start are answered with the reason.
         """
         calls = tuple(
-            _in_dialect(call, turn.request) for call in turn.collector.complete_calls
+            in_dialect(call, turn.request) for call in turn.collector.complete_calls
         )
         turn.batch.complete(calls)
         if turn.content:
@@ -896,88 +768,3 @@ _WISHES = frozenset(
 
 def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
-
-
-def _named(ctx: Context) -> Mapping[str, Any]:
-    return {"ctx": ctx, "metadata": ctx.metadata, "signal": ctx.signal}
-
-
-def _with_model(ctx: Context, name: str) -> Context:
-    """Return *ctx*, with the model that the environment names where it has none."""
-    if ctx.execute is not None or ctx.stream is not None:
-        return ctx
-    # Here, so that a run with a model of its own loads no codec and no transport.
-    from .connection import default_context
-
-    default = default_context()
-    if default is None:
-        raise NoModelError(
-            f"No executor or streamer available in context for prompt {name}: give "
-            "it aeye.connect('vendor:model'), or name one in the environment as "
-            "AEYE_MODEL; 'rehearsal' needs no key",
-            prompt_name=name,
-        )
-    limits = {
-        key: getattr(default, key)
-        for key in ("max_output_tokens", "context_window")
-        if getattr(ctx, key) is None
-    }
-    return ctx.replace(
-        execute=default.execute,
-        stream=default.stream,
-        prepare=default.prepare,
-        **limits,
-    )
-
-
-def _open(request: Request, ctx: Context, streaming: bool) -> Iterable[Chunk]:
-    """Ask the model in the way that is wanted, or in the way that there is."""
-    stream, execute = ctx.bound("stream"), ctx.bound("execute")
-    if stream is not None and (streaming or execute is None):
-        return _streamed(stream, request, ctx)
-    return _executed(cast(Bound, execute), request, ctx)
-
-
-def _executed(execute: Bound, request: Request, ctx: Context) -> Iterator[Chunk]:
-    response = execute(request, _named(ctx))
-    if not isinstance(response, Response):
-        raise TypeError(
-            f"execute gives a Response, not {response!r:.80}: wrap text as "
-            "Response('…')"
-        )
-    yield from split(response)
-
-
-def _streamed(stream: Bound, request: Request, ctx: Context) -> Iterator[Chunk]:
-    """Hand on the chunks; a Response that the generator returns stands for none."""
-    spoke = False
-    source = iter(stream(request, _named(ctx)))
-    try:
-        while True:
-            try:
-                chunk = next(source)
-            except StopIteration as stop:
-                if not spoke and isinstance(stop.value, Response):
-                    yield from split(stop.value)
-                return
-            spoke = True
-            yield chunk
-    finally:
-        close = getattr(source, "close", None)
-        if close is not None:
-            close()
-
-
-def _checked(chunk: Any) -> Chunk:
-    if not isinstance(chunk, Chunk):
-        raise TypeError(f"stream yields Chunk values, not {chunk!r:.80}")
-    return chunk
-
-
-def _in_dialect(call: ToolCall, request: Request) -> ToolCall:
-    """Note on *call* the dialect that its tool was offered in."""
-    if call.descriptor is None:
-        for offer in request.tools:
-            if offer.name == call.name and offer.descriptor is not None:
-                return replace(call, descriptor=offer.descriptor)
-    return call

@@ -38,9 +38,10 @@ from .event import (
     ToolErrorEvent,
     ToolOutputEvent,
 )
-from .loop import Plan, Policy, Recipe, Run
+from .loop import Run
 from .message import Message, Part
 from .output import Check
+from .recipe import Plan, Policy, Recipe
 from .request import Request, ResponseFormat, SchemaDelivery, ToolDefinition
 from .schema import Schema
 from .template import Template
