@@ -609,7 +609,7 @@ class Batch:
         tool = cast(Tool[Any], call.tool)
         if failed is not None:
             call.error = failed
-            text = self._setup.truncate(f"Error transforming tool result: {failed}")
+            text = self._setup.truncate(f"{self._at_fault()}: {_words(failed)}")
             yield from self._tell_error(call, "error", text)
             return
         call.to_model, content = shown
@@ -619,6 +619,12 @@ class Batch:
             self._request, tool, call.call.id, call.args, result, call.to_model
         )
 
+    def _at_fault(self) -> str:
+        """Say what went wrong where a tool succeeded and its result did not get on."""
+        if self._setup.present is None:
+            return "Error executing tool: the result has no JSON form"
+        return "Error transforming tool result"
+
     def _outcome(self, call: Call, error: Exception) -> Events:
         """Settle *call* that raised."""
         tool = cast(Tool[Any], call.tool)
@@ -627,18 +633,20 @@ class Batch:
             call.settle("suspended", "")
             self._halt = self._halt or "stopped"
             yield from self._after(call)
-            yield ToolSuspendEvent(self._request, tool, call.call.id, call.args)
+            why = str(error)
+            yield ToolSuspendEvent(self._request, tool, call.call.id, call.args, why)
         elif isinstance(error, ToolInterrupt):
             call.settle("interrupted", INTERRUPTED)
             self._halt = self._halt or "stopped"
             yield from self._after(call)
-            yield ToolInterruptEvent(self._request, tool, call.call.id, call.args)
+            why = str(error)
+            yield ToolInterruptEvent(self._request, tool, call.call.id, call.args, why)
         else:
             call.error = error
-            args = json.dumps(
-                call.args, ensure_ascii=False, separators=(",", ":"), default=_plain
-            )
-            text = f"Error executing tool: {error}, args: {args}"
+            args, odd = attempt(to_content, call.args)
+            if odd is not None:  # made by a parse of the user's: not JSON
+                args = repr(call.args)
+            text = f"Error executing tool: {_words(error)}, args: {args}"
             yield from self._tell_error(call, "error", self._setup.truncate(text))
 
     def _tell_error(self, call: Call, status: Status, text: Any) -> Events:
@@ -719,6 +727,18 @@ def to_content(value: Any) -> Union[str, Tuple[Part, ...]]:
     ):
         return tuple(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _words(error: Exception) -> str:
+    """Return what *error* says; its class too, where that alone says nothing.
+
+    >>> _words(ValueError("too big")), _words(KeyError("city")), _words(ValueError())
+    ('too big', "KeyError: 'city'", 'ValueError')
+    """
+    text = str(error)
+    if text and not isinstance(error, KeyError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _content_of(result: Any, shown: Any) -> Union[str, Tuple[Part, ...]]:

@@ -232,6 +232,8 @@ class ToolInterruptEvent(Event):
     tool: Tool[Any]
     tool_call_id: str
     args: Any
+    # What the tool said when it raised.
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,8 @@ class ToolSuspendEvent(Event):
     tool: Tool[Any]
     tool_call_id: str
     args: Any
+    # What the tool said when it raised.
+    reason: str = ""
 
 
 @dataclass(frozen=True)

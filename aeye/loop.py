@@ -129,6 +129,8 @@ class Run:
         self._result: Any = _UNSET
         self._error: Optional[PromptError] = None
         self._suspended = False
+        # What the first call that waits said.
+        self.waits_because = ""
         # Whether the budget of iterations was used up.
         self._spent = False
         self._counts = {"invalid": 0, "error": 0, "success": 0}
@@ -518,6 +520,8 @@ class Run:
         if "suspended" in statuses:
             for call in batch.calls:
                 self._adopt_child(call)
+            said = [str(call.signal) for call in batch.calls if call.signal]
+            self.waits_because = said[0] if said else ""
             self._suspended = True
             return False
         if "interrupted" in statuses:
@@ -579,9 +583,10 @@ class Run:
         return errors
 
     def _raise_if_wanted(self, call: Call) -> None:
-        if call.error is None or call.tool is None or call.tool.on_error != "raise":
+        tool, failed = call.tool, call.status == "error" and not call.has_result
+        if not failed or tool is None or tool.on_error != "raise":
             return
-        error = ToolCallError(f"{call.tool.name}: {call.error}", tool=call.tool.name)
+        error = ToolCallError(f"{tool.name}: {call.error}", tool=tool.name)
         self._blame(error)
         raise error from call.error
 

@@ -383,7 +383,10 @@ class Prompt(Generic[T]):
         if last is not None and last.type == "complete":
             return cast(T, output)
         if last is not None and last.type == "suspend":
-            raise PromptSuspend(messages=last.request.messages, children=run.children)
+            words = (run.waits_because,) if run.waits_because else ()
+            raise PromptSuspend(
+                *words, messages=last.request.messages, children=run.children
+            )
         kind, why = (
             (IncompatibleError, "config or retool said that it does not fit here")
             if run.incompatible

@@ -368,9 +368,45 @@ def test_a_tool_that_raises() -> None:
 
     error = next(e for e in events if e.type == "tool_error")
     assert isinstance(error.error, KeyError)
-    assert error.to_model == "Error executing tool: 'boom', args: {}"
+    assert error.to_model == "Error executing tool: KeyError: 'boom', args: {}"
     assert replies(model) == [error.to_model]
     assert events[-1].output == "sorry"
+
+
+def test_results_without_a_json_form() -> None:
+    """A result that is no JSON is an error of the tool, and the run goes on."""
+    made = Tool("t", lambda given: {(1, 2): 3}, schema={"type": "object"})
+    model = model_of(calls(("t", {})), "ok")
+
+    Prompt("p", "x", tools=[made])({}, model.context())
+
+    assert replies(model)[0].startswith(
+        "Error executing tool: the result has no JSON form: "
+    )
+
+
+def test_arguments_without_a_json_form() -> None:
+    """What a parse of the user's makes is shown as it prints."""
+    loop: list[Any] = []
+    loop.append(loop)
+
+    def bad(given: Any) -> None:
+        raise ValueError("boom")
+
+    made = Tool("t", bad, schema={"type": "object"}, parse=lambda raw: loop)
+    model = model_of(calls(("t", {})), "ok")
+
+    Prompt("p", "x", tools=[made])({}, model.context())
+
+    assert replies(model) == ["Error executing tool: boom, args: [[...]]"]
+
+
+def test_bad_arguments_do_not_end_a_run() -> None:
+    """``on_error="raise"`` is about what the tool raises, not the model's slips."""
+    strict = tool(add.call.fn, name="add", on_error="raise")
+    model = model_of(calls(("add", {})), calls(("add", {"a": 1, "b": 1})), "ok")
+
+    assert Prompt("p", "x", tools=[strict])({}, model.context()) == "ok"
 
 
 def test_on_error_raise() -> None:
@@ -755,6 +791,24 @@ def test_suspend() -> None:
     with pytest.raises(PromptSuspend) as e:
         prompt({}, model_of(calls(("stop", {}))).context())
     assert e.value.messages[-1].role == "assistant"
+
+
+def test_what_a_stopping_tool_says_is_kept() -> None:
+    """The words of a suspend or an interrupt are on the event and what is raised."""
+
+    @tool
+    def ask_boss() -> None:
+        """Wait."""
+        raise PromptSuspend("ask the boss")
+
+    model = model_of(calls(("ask_boss", {})))
+    prompt = Prompt("p", "x", tools=[ask_boss])
+
+    event = next(e for e in events_of(prompt, model) if e.type == "tool_suspend")
+
+    assert event.reason == "ask the boss"
+    with pytest.raises(PromptSuspend, match="ask the boss"):
+        prompt({}, model.context())
 
 
 @pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
