@@ -43,11 +43,12 @@ from .transport import (
 from .vendor import Vendor, find_facts
 from .wire import ModelFacts, StreamDecoder, Wire, read_json, status_error
 from .wire_chat import CHAT
+from .wire_responses import RESPONSES
 
 __all__ = ["ApiKey", "Provider", "WIRES"]
 
 # The formats there are, by name.
-WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (CHAT,)}
+WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (CHAT, RESPONSES)}
 
 # Bytes of one answer, or of one event of a stream; and of a whole stream, in which
 # each word is wrapped in a few hundred bytes.
