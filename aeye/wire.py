@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import (
@@ -46,7 +47,9 @@ __all__ = [
     "ModelFacts",
     "StreamDecoder",
     "Wire",
+    "merge_extra",
     "no_headers",
+    "read_arguments",
     "read_count",
     "read_json",
     "read_objects",
@@ -196,6 +199,43 @@ def read_json(text: str | bytes) -> Any:
     except (ValueError, RecursionError) as exc:
         start = text[:200]
         raise ProtocolError(f"an answer that is no JSON: {start!r}") from exc
+
+
+def read_arguments(text: str) -> Json:
+    """Return a call's arguments as the object that some formats want.
+
+    What is no object, or has a number that JSON does not know, goes out as ``{}``: the
+    model reads in the reply to the call what was wrong with it.
+
+    >>> read_arguments('{"city": "Paris"}'), read_arguments('{"city": "Par')
+    ({'city': 'Paris'}, {})
+    """
+    try:
+        value = json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number of JSON's")
+    return number
+
+
+def merge_extra(body: Json, extra: Mapping[str, Any] | None) -> Json:
+    """Return *body* with *extra* over it; objects that both have are joined.
+
+    >>> merge_extra({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}, "c": None})
+    {'a': {'b': 1, 'd': 3}, 'c': None}
+    """
+    joined = dict(body)
+    for name, value in (extra or {}).items():
+        ours = body.get(name)
+        both = isinstance(ours, dict) and isinstance(value, dict)
+        joined[name] = {**ours, **value} if both else value
+    return joined
 
 
 def read_count(value: Any) -> int | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from aeye.message import ToolCall
 from aeye.response import Chunk, ToolCallDelta
-from aeye.wire import CallAssembler
+from aeye.wire import CallAssembler, merge_extra, read_arguments
 
 
 def named(id: str, name: str) -> Chunk:
@@ -78,3 +80,26 @@ def test_a_call_that_has_to_wait() -> None:
         args("c", "g", "{}"),
         whole("c", "g", "{}"),
     ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1]", "{", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000]
+)
+def test_arguments_that_are_no_object_become_an_empty_one(text: str) -> None:
+    """A format that needs an object gets one whatever the model wrote."""
+    assert read_arguments(text) == {}
+
+
+def test_extra_joins_objects_one_level_deep() -> None:
+    """What both have is joined where both are objects; neither value is changed."""
+    body = {"config": {"seed": 1, "deep": {"a": 1}}, "model": "m"}
+
+    found = merge_extra(body, {"config": {"deep": {"b": 2}}, "user": "u"})
+
+    assert found == {
+        "config": {"seed": 1, "deep": {"b": 2}},
+        "model": "m",
+        "user": "u",
+    }
+    assert body == {"config": {"seed": 1, "deep": {"a": 1}}, "model": "m"}
+    assert merge_extra(body, None) == body
