@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
+import re
 import threading
 from typing import Any, Dict, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
@@ -63,11 +64,12 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
     if name == _REHEARSAL or name.startswith(_REHEARSAL + ":"):
         return _rehearse(name.partition(":")[2], context)
     vendor, model = _split(name)
-    address = _base_url(vendor, base_url)
+    key = _key(vendor, api_key, headers)
+    address = _base_url(vendor, base_url, format)
     provider = Provider(
         vendor,
         _wire(vendor, format, address),
-        _key(vendor, api_key, headers),
+        key,
         address,
         model=model,
         facts=_facts(facts),
@@ -137,9 +139,10 @@ def _split(name: str) -> tuple[Vendor, str]:
     )
 
 
-def _base_url(vendor: Vendor, given: str | None) -> str:
+def _base_url(vendor: Vendor, given: str | None, format: str | None) -> str:
     found = (os.environ.get(name, "").strip() for name in vendor.url_names)
-    url = given or next((value for value in found if value), vendor.base_url)
+    url = given or next((value for value in found if value), None)
+    url = url or _own_url(vendor, format or vendor.formats[0])
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise ValueError(f"base_url is an http(s) address, not {url!r}")
@@ -148,6 +151,25 @@ def _base_url(vendor: Vendor, given: str | None) -> str:
             "base_url holds a user name or password; give them as headers="
         )
     return url
+
+
+# What an address takes from the environment.
+_VARIABLE = re.compile(r"\{([A-Z0-9_]+)\}")
+
+
+def _own_url(vendor: Vendor, format: str) -> str:
+    """Return the vendor's own address for *format*, filled in."""
+    forms = [url for name, url in vendor.url_forms if name == format]
+    for url in (*forms, vendor.base_url):
+        names = _VARIABLE.findall(url)
+        missing = [name for name in names if not os.environ.get(name, "").strip()]
+        if not missing:
+            return _VARIABLE.sub(
+                lambda found: os.environ[found[1]].strip().rstrip("/"), url
+            )
+    raise ValueError(
+        f"no address for {vendor.name}: set {' and '.join(missing)}, or pass base_url="
+    )
 
 
 def _wire(vendor: Vendor, format: str | None, address: str) -> Wire:

@@ -13,7 +13,7 @@ import os
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from .context import Context
 from .delivery import apply_plan, is_planned
@@ -220,7 +220,7 @@ class Provider:
         if messages is not request.messages:
             request = replace(request, messages=messages)
         body = _write(self.wire.encode(request, facts, stream)).encode("utf-8")
-        url = self._url(self.wire.path(str(request.model), stream))
+        url = self._url(str(request.model), stream)
         headers = self._headers(self.wire.headers(request, facts))
         attempt = 0
         while True:
@@ -273,8 +273,10 @@ class Provider:
         )
         return error, fault.kind != "quota" and self.retry.allows(status, headers)
 
-    def _url(self, path: str) -> str:
-        base, mark, query = self.base_url.partition("?")
+    def _url(self, model: str, stream: bool) -> str:
+        path = self.wire.path(model, stream)
+        base = self.base_url.replace("{model}", quote(model, safe=""))
+        base, mark, query = base.partition("?")
         if mark and "?" in path:  # Gemini's stream has a query of its own
             mark = "&"
         return f"{base.rstrip('/')}{path}{mark}{query}"
@@ -447,7 +449,7 @@ def _fit_tools(request: Request, facts: ModelFacts) -> Request:
     if facts.tools_need_no_reasoning and effort != "none":
         raise CapabilityError(
             f"{request.model} takes tools on chat completions only without reasoning: "
-            "say reason={'effort': 'none'}, or choose another model"
+            "say reason={'effort': 'none'}, or connect(…, format='responses')"
         )
     choice = request.tool_choice
     if isinstance(choice, Mapping):

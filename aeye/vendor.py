@@ -35,6 +35,8 @@ class Vendor:
     """One company, or one server to run at home."""
 
     name: str
+    # ``{NAME}`` in an address is taken from the environment variable of that name, and
+    # ``{model}`` is the model that is asked.
     base_url: str
     # Environment variables that hold the key, in order; the first is named in errors.
     key_names: Tuple[str, ...] = ()
@@ -42,6 +44,8 @@ class Vendor:
     keyless: bool = False
     # Environment variables that hold another address.
     url_names: Tuple[str, ...] = ()
+    # (format, address): instead of ``base_url``, where all its variables are set.
+    url_forms: Tuple[Tuple[str, str], ...] = ()
     # Wire formats spoken, the preferred one first.
     formats: Tuple[str, ...] = ("chat",)
     # The header that carries the key, and what stands before the key there.
@@ -120,18 +124,39 @@ OPENAI = Vendor(
         ("OpenAI-Organization", "OPENAI_ORG_ID"),
         ("OpenAI-Project", "OPENAI_PROJECT_ID"),
     ),
-    # Of two formats the first is spoken at the address above, and chat completions at
-    # any other. There is no codec for "responses" yet; it is to stand first here, since
-    # the newest models take no function tools on chat completions.
-    formats=("chat",),
+    # The first is spoken at the address above, and chat completions at any other: the
+    # newest models take function tools on Responses only, while hosts that imitate
+    # OpenAI are likelier to know the older format.
+    formats=("responses", "chat"),
     models=_OPENAI_MODELS,
     example="gpt-5-mini",
+)
+
+AZURE = Vendor(
+    name="azure",
+    # https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle, and the
+    # official client: with a version, the model (there: deployment) is in the path.
+    base_url="{AZURE_OPENAI_ENDPOINT}/openai/v1",
+    url_forms=(
+        (
+            "chat",
+            "{AZURE_OPENAI_ENDPOINT}/openai/deployments/{model}"
+            "?api-version={OPENAI_API_VERSION}",
+        ),
+    ),
+    key_names=("AZURE_OPENAI_API_KEY",),
+    key_header=("api-key", ""),
+    formats=("chat", "responses"),
+    # A deployment is most often named after its model.
+    models=(*_OPENAI_MODELS, ModelRule(r"", {"user_key": "user"})),
+    example="gpt-4o",
 )
 
 OPENROUTER = Vendor(
     name="openrouter",
     base_url="https://openrouter.ai/api/v1",
     key_names=("OPENROUTER_API_KEY",),
+    formats=("chat", "responses"),
     facts=ModelFacts(
         reasoning="reasoning",
         cache_mark="cache_control",
@@ -186,6 +211,7 @@ DEEPSEEK = Vendor(
     name="deepseek",
     base_url="https://api.deepseek.com",
     key_names=("DEEPSEEK_API_KEY",),
+    formats=("chat", "responses"),
     facts=ModelFacts(
         structured_output=False,
         parallel_switch=False,
@@ -207,6 +233,7 @@ XAI = Vendor(
     name="xai",
     base_url="https://api.x.ai/v1",
     key_names=("XAI_API_KEY",),
+    formats=("chat", "responses"),
     facts=ModelFacts(
         family="xai",
         strict_tools=True,
@@ -267,6 +294,24 @@ CEREBRAS = Vendor(
     example="gpt-oss-120b",
 )
 
+DEEPINFRA = Vendor(
+    name="deepinfra",
+    # https://deepinfra.com/docs/advanced/openai_api, read 2026-11-30
+    base_url="https://api.deepinfra.com/v1/openai",
+    key_names=("DEEPINFRA_API_KEY", "DEEPINFRA_API_TOKEN"),
+    example="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+)
+
+CLOUDFLARE = Vendor(
+    name="cloudflare",
+    # https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility,
+    # read 2026-11-30
+    base_url="https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
+    key_names=("CLOUDFLARE_API_KEY", "CLOUDFLARE_API_TOKEN"),
+    formats=("chat", "responses"),
+    example="@cf/meta/llama-3.3-70b-instruct-fp8-fast",
+)
+
 LMSTUDIO = Vendor(
     name="lmstudio",
     base_url="http://localhost:1234/v1",
@@ -280,6 +325,7 @@ LLAMACPP = Vendor(
     base_url="http://localhost:8080/v1",
     keyless=True,
     url_names=("LLAMACPP_BASE_URL",),
+    formats=("chat", "responses"),
     # Of tool_choice it honours the words only, and one grammar cannot serve both tools
     # and an answer: run with b11434.
     facts=ModelFacts(tool_choices=_WORDS, output_with_tools=False),
@@ -292,11 +338,13 @@ VLLM = Vendor(
     key_names=("VLLM_API_KEY",),
     keyless=True,
     url_names=("VLLM_BASE_URL",),
+    formats=("chat", "responses"),
     example="Qwen/Qwen3-8B",
 )
 
 VENDORS: Tuple[Vendor, ...] = (
     OPENAI,
+    AZURE,
     OPENROUTER,
     OLLAMA,
     GROQ,
@@ -306,6 +354,8 @@ VENDORS: Tuple[Vendor, ...] = (
     TOGETHER,
     FIREWORKS,
     CEREBRAS,
+    DEEPINFRA,
+    CLOUDFLARE,
     LMSTUDIO,
     LLAMACPP,
     VLLM,

@@ -31,13 +31,67 @@ def provider(ctx: Context) -> Provider:
 
 
 @pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
-def test_every_vendor(vendor: Any) -> None:
-    """Each vendor's example connects with a key."""
+def test_every_vendor(vendor: Any, environ: Any) -> None:
+    """Each vendor's example connects with a key, in the format it prefers."""
+    places = {"CLOUDFLARE_ACCOUNT_ID": "a1", "AZURE_OPENAI_ENDPOINT": "https://my.com/"}
+    environ.update(places)
+
     found = provider(connect(f"{vendor.name}:{vendor.example}", api_key="k"))
 
+    address = vendor.base_url
+    for name, value in places.items():
+        address = address.replace(f"{{{name}}}", value.rstrip("/"))
     assert (found.vendor, found.model) == (vendor, vendor.example)
-    assert found.base_url == vendor.base_url
-    assert found.wire.name == "chat"
+    assert found.base_url == address
+    assert found.wire.name == vendor.formats[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "format"),
+    [
+        ({}, "responses"),
+        ({"format": "chat"}, "chat"),
+        ({"base_url": "http://localhost/v1"}, "chat"),
+        ({"base_url": "http://localhost/v1", "format": "responses"}, "responses"),
+        ({"base_url": "https://api.openai.com/v1/"}, "responses"),
+    ],
+)
+def test_format(options: Any, format: str) -> None:
+    """OpenAI itself is asked in its newer format, whoever imitates it in the older."""
+    assert provider(connect("openai:m", api_key="k", **options)).wire.name == format
+
+
+def test_format_at_an_address_from_the_environment(environ: Any) -> None:
+    """An address in the environment is somebody else's as well."""
+    environ["OPENAI_BASE_URL"] = "http://localhost/v1"
+
+    assert provider(connect("openai:m", api_key="k")).wire.name == "chat"
+
+
+def test_addresses_of_azure(environ: Any) -> None:
+    """With a version the deployment is in the path, where the format has such a one."""
+    environ["AZURE_OPENAI_ENDPOINT"] = "https://my.openai.azure.com/"
+    plain = provider(connect("azure:m", api_key="k")).base_url
+    environ["OPENAI_API_VERSION"] = "2026-01-01"
+    chat = provider(connect("azure:m", api_key="k")).base_url
+    other = provider(connect("azure:m", api_key="k", format="responses")).base_url
+
+    assert plain == other == "https://my.openai.azure.com/openai/v1"
+    assert chat == (
+        "https://my.openai.azure.com/openai/deployments/{model}?api-version=2026-01-01"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [("azure", "AZURE_OPENAI_ENDPOINT"), ("cloudflare", "CLOUDFLARE_ACCOUNT_ID")],
+)
+def test_address_that_lacks_a_name(name: str, variable: str, environ: Any) -> None:
+    """An address that cannot be filled in is an error with both ways out."""
+    environ.pop(variable, None)
+
+    with pytest.raises(ValueError, match=f"set {variable}, or pass base_url="):
+        connect(f"{name}:m", api_key="k")
 
 
 def test_colons_in_a_model() -> None:
@@ -129,7 +183,7 @@ def test_wrong_addresses(url: str) -> None:
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"format": "responses"}, ValueError, "format is one of"),
+        ({"format": "grpc"}, ValueError, "format is one of"),
         ({"timeout": 0}, ValueError, "timeout"),
         ({"timeout": (1, 2, 3)}, ValueError, "timeout"),
         ({"timeout": "10"}, ValueError, "timeout"),

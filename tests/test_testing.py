@@ -242,7 +242,7 @@ def test_a_vendor_can_be_played_back() -> None:
         b' "finish_reason": "stop"}]}'
     )
     transport = ReplayTransport(body, Recorded(b"{}", status=500))
-    ctx = transport.context("openai:gpt-5-mini", max_output_tokens=5)
+    ctx = transport.context("openai:gpt-5-mini", format="chat", max_output_tokens=5)
     prompt = Prompt("greet", "Be brief.", user_turn="Hello?")
 
     answer = prompt({}, ctx)

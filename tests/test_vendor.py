@@ -25,7 +25,11 @@ def test_record(vendor: Vendor) -> None:
     facts = [vendor.facts, *(find_facts(vendor, m) for m in (vendor.example, "x"))]
 
     assert re.fullmatch("[a-z]+", vendor.name)
-    assert urlsplit(vendor.base_url).scheme in ("http", "https")
+    for url in (vendor.base_url, *(form for _, form in vendor.url_forms)):
+        filled = re.sub(r"^\{[A-Z_]+\}", "https://x", url)
+        assert urlsplit(filled).scheme in ("http", "https")
+        assert not re.search(r"[{}]", re.sub(r"\{([A-Z_]+|model)\}", "", url))
+    assert {name for name, _ in vendor.url_forms} <= set(vendor.formats)
     assert vendor.keyless or vendor.key_names
     assert set(vendor.formats) <= set(WIRES)
     for rule in vendor.models:
@@ -93,7 +97,7 @@ def test_page_lists_the_vendors() -> None:
     found = [
         line
         for line in page.read_text(encoding="utf-8").splitlines()
-        if re.match(r"\| `[a-z]+` \| http", line)
+        if re.match(r"\| `[a-z]+` \| (http|\{)", line)
     ]
 
     assert found == rows
