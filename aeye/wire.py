@@ -232,7 +232,7 @@ def merge_extra(body: Json, extra: Mapping[str, Any] | None) -> Json:
     """
     joined = dict(body)
     for name, value in (extra or {}).items():
-        ours = body.get(name)
+        ours: Any = body.get(name)
         both = isinstance(ours, dict) and isinstance(value, dict)
         joined[name] = {**ours, **value} if both else value
     return joined
