@@ -83,10 +83,15 @@ class _Turn:
     aborted: bool = False
     # Whether a chunk was handed out.
     spoke: bool = False
+    # What a model that answers at once reported, whether it is read to its end or not.
+    paid: Optional[Usage] = None
 
     @property
     def content(self) -> str:
         return self.collector.content
+
+    def pay(self, usage: Usage) -> None:
+        self.paid = usage or None
 
 
 class Run:
@@ -303,7 +308,7 @@ class Run:
         call = self.policy.call(
             self._iteration + 1,
             turn.request,
-            lambda: open_model(turn.request, ctx, self.streaming),
+            lambda: open_model(turn.request, ctx, self.streaming, turn.pay),
         )
         chunks = iter(call)
         try:
@@ -317,7 +322,7 @@ class Run:
             turn.aborted = True
             return None
         finally:
-            self._count(turn.collector.usage)
+            self._count(turn.collector.usage or turn.paid)
             close = getattr(chunks, "close", None)
             if close is not None:
                 close()

@@ -7,7 +7,7 @@ response is handed on as chunks, so that the loop knows one way only.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Iterable, Iterator, Mapping, cast
+from typing import Any, Callable, Iterable, Iterator, Mapping, cast
 
 from .callback import Bound
 from .context import Context
@@ -15,6 +15,7 @@ from .errors import NoModelError
 from .message import ToolCall
 from .request import Request
 from .response import Chunk, Response, split
+from .usage import Usage
 
 __all__ = ["by_name", "checked", "in_dialect", "open_model", "with_model"]
 
@@ -52,25 +53,36 @@ def with_model(ctx: Context, name: str) -> Context:
     )
 
 
-def open_model(request: Request, ctx: Context, streaming: bool) -> Iterable[Chunk]:
-    """Ask the model in the way that is wanted, or in the way that there is."""
+def open_model(
+    request: Request, ctx: Context, streaming: bool, pay: Callable[[Usage], None]
+) -> Iterable[Chunk]:
+    """Ask the model in the way that is wanted, or in the way that there is.
+
+    *pay* is told at once what a whole response cost: its last chunk, which says it
+    too, is not read where the run is aborted before.
+    """
     stream, execute = ctx.bound("stream"), ctx.bound("execute")
     if stream is not None and (streaming or execute is None):
-        return _streamed(stream, request, ctx)
-    return _executed(cast(Bound, execute), request, ctx)
+        return _streamed(stream, request, ctx, pay)
+    return _executed(cast(Bound, execute), request, ctx, pay)
 
 
-def _executed(execute: Bound, request: Request, ctx: Context) -> Iterator[Chunk]:
+def _executed(
+    execute: Bound, request: Request, ctx: Context, pay: Callable[[Usage], None]
+) -> Iterator[Chunk]:
     response = execute(request, by_name(ctx))
     if not isinstance(response, Response):
         raise TypeError(
             f"execute gives a Response, not {response!r:.80}: wrap text as "
             "Response('…')"
         )
+    pay(response.usage)
     yield from split(response)
 
 
-def _streamed(stream: Bound, request: Request, ctx: Context) -> Iterator[Chunk]:
+def _streamed(
+    stream: Bound, request: Request, ctx: Context, pay: Callable[[Usage], None]
+) -> Iterator[Chunk]:
     """Hand on the chunks; a Response that the generator returns stands for none."""
     spoke = False
     source = iter(stream(request, by_name(ctx)))
@@ -80,6 +92,7 @@ def _streamed(stream: Bound, request: Request, ctx: Context) -> Iterator[Chunk]:
                 chunk = next(source)
             except StopIteration as stop:
                 if not spoke and isinstance(stop.value, Response):
+                    pay(stop.value.usage)
                     yield from split(stop.value)
                 return
             spoke = True

@@ -1,0 +1,62 @@
+"""Cases of the prompt loop that the other tests leave out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import aeye
+from aeye.callback import attempt
+from aeye.context import Abort, Context
+from aeye.errors import OutputError
+from aeye.message import Message, ToolCall
+from aeye.prompt import Prompt
+from aeye.response import Chunk, Response
+from aeye.testing import ScriptedModel, calls, pieces
+from aeye.tools import Tool, tool
+from aeye.usage import Usage
+
+
+@tool
+def ping() -> str:
+    """Say pong."""
+    return "pong"
+
+
+def types(stream: Any) -> list[str]:
+    return [event.type for event in stream]
+
+
+def whole(messages: Any) -> bool:
+    """Whether every call has its reply, in order, right behind it."""
+    found = []
+    for at, message in enumerate(messages):
+        ids = [call.id for call in message.tool_calls]
+        after = messages[at + 1 : at + 1 + len(ids)]
+        found.append([reply.tool_call_id for reply in after] == ids)
+    return all(found)
+
+
+# Leaving a run in the middle
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_a_whole_answer_is_paid_for_although_the_run_is_aborted(returns: bool) -> None:
+    """What a model that answers at once reported counts, read to its end or not."""
+    abort = Abort()
+    usage = Usage.of(input=7, output=3)
+
+    def execute(request: Any) -> Response:
+        abort.set()
+        return Response("hello", calls(("ping", {}, "c")).tool_calls, usage=usage)
+
+    def stream(request: Any) -> Any:
+        return execute(request)
+        yield
+
+    model: Any = {"stream": stream} if returns else {"execute": execute}
+    events = Prompt("p", "x", tools=[ping]).run({}, Context(signal=abort, **model))
+
+    assert types(events)[-1] == "usage"
+    assert events.usage == usage
