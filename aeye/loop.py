@@ -574,9 +574,13 @@ class Run:
 
     def _append_replies(self, turn: _Turn) -> Generator[Event, None, int]:
         """Append the tool messages; return how many calls failed."""
+        ends = self.abort.is_set() or any(
+            call.status == "interrupted" for call in turn.batch.calls
+        )
         for call, reply in turn.batch.replies():
             unfinished = call.status in ("not_run", "interrupted")
-            if self.recipe.tools_complete or not unfinished:
+            # A model that is asked again refuses a call without a reply.
+            if self.recipe.tools_complete or not (ends and unfinished):
                 yield from self._append(reply)
         errors = 0
         for call in turn.batch.calls:

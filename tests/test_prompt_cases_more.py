@@ -60,3 +60,21 @@ def test_a_whole_answer_is_paid_for_although_the_run_is_aborted(returns: bool) -
 
     assert types(events)[-1] == "usage"
     assert events.usage == usage
+
+
+@pytest.mark.parametrize(
+    ("batch", "config"),
+    [
+        ([("zz", {}), ("ping", {})], None),
+        ([("ping", {}), ("ping", {})], {"tools_one_at_a_time": True}),
+    ],
+)
+def test_calls_are_answered_where_the_model_is_asked_again(
+    batch: Any, config: Any
+) -> None:
+    """``tools_complete=False`` leaves calls open only where the run ends there."""
+    model = ScriptedModel(calls(*batch), "done")
+    prompt = Prompt("p", "x", tools=[ping], tools_complete=False, config=config)
+
+    assert prompt({}, model.context()) == "done"
+    assert whole(model.requests[1].messages)
