@@ -38,6 +38,12 @@ from .testing_chat import (
     encode_chat_error,
     encode_chat_events,
 )
+from .testing_responses import (
+    decode_responses,
+    encode_responses,
+    encode_responses_error,
+    encode_responses_events,
+)
 
 __all__ = ["LocalServer", "Model", "ServerFormat"]
 
@@ -79,6 +85,15 @@ _FORMATS: Dict[str, ServerFormat] = {
         encode=encode_chat,
         encode_events=encode_chat_events,
         encode_error=encode_chat_error,
+    ),
+    "responses": ServerFormat(
+        "/v1",
+        re.compile(r"/v1/responses"),
+        decode=decode_responses,
+        is_streamed=lambda path, body: body.get("stream") is True,
+        encode=encode_responses,
+        encode_events=encode_responses_events,
+        encode_error=encode_responses_error,
     ),
 }
 

@@ -28,6 +28,7 @@ from .wire import (
     Fault,
     ModelFacts,
     Wire,
+    merge_extra,
     read_count,
     read_json,
     read_objects,
@@ -77,11 +78,8 @@ def _encode(request: Request, facts: ModelFacts, stream: bool) -> Json:
     _encode_include(request, facts, stored, body)
     if stream:
         body["stream"] = True
-    for key, value in extra.items():
-        # "text" and "reasoning" hold several settings, of which some are ours.
-        both = isinstance(value, dict) and isinstance(body.get(key), dict)
-        body[key] = {**body[key], **value} if both else value
-    return body
+    # "text" and "reasoning" hold several settings, of which some are ours.
+    return merge_extra(body, extra)
 
 
 def _check(request: Request) -> None:
