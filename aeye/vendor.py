@@ -259,9 +259,15 @@ MISTRAL = Vendor(
     name="mistral",
     base_url="https://api.mistral.ai/v1",
     key_names=("MISTRAL_API_KEY",),
-    # It answers 422 to any field it does not know.
+    # It answers 422 to any field it does not know, and 400 "Tool call id was … but must
+    # be a-z, A-Z, 0-9, with a length of 9" to an id that another vendor made.
+    # https://github.com/langchain-ai/langchain/pull/24668, read 2026-11-30
     facts=ModelFacts(
-        user_key=None, reasoning=None, stream_usage=False, echoes=_NOTHING
+        user_key=None,
+        reasoning=None,
+        stream_usage=False,
+        echoes=_NOTHING,
+        short_call_ids=True,
     ),
     models=(ModelRule(r"magistral", {"thinks": True}),),
     example="mistral-medium-latest",

@@ -110,6 +110,8 @@ class ModelFacts:
     echoes: FrozenSet[str] = frozenset(
         {"reasoning_details", "reasoning_content", "extra_content"}
     )
+    # Whether the ids of calls must be nine letters and digits.
+    short_call_ids: bool = False
     # Tokens.
     context_window: Optional[int] = None
     max_output_tokens: Optional[int] = None

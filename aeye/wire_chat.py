@@ -8,6 +8,7 @@ https://platform.openai.com/docs/api-reference/chat
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 from functools import lru_cache
@@ -164,7 +165,7 @@ def _message(message: Message, facts: ModelFacts, running: bool) -> Json:
     if message.role == "tool":
         if message.tool_call_id is None:
             raise ValueError("a message with role 'tool' needs a tool_call_id")
-        said["tool_call_id"] = message.tool_call_id
+        said["tool_call_id"] = _call_id(message.tool_call_id, facts)
     elif message.name is not None:
         said["name"] = message.name
     return said
@@ -235,9 +236,19 @@ def _assistant(message: Message, facts: ModelFacts, running: bool) -> Json:
         elif not message.text:
             said["content"] = message.refusal
     if message.tool_calls:
-        said["tool_calls"] = [_encode_call(call) for call in message.tool_calls]
+        calls = [_encode_call(call) for call in message.tool_calls]
+        for call in calls:
+            call["id"] = _call_id(call["id"], facts)
+        said["tool_calls"] = calls
     _add_echo(message, facts, running, said)
     return said
+
+
+def _call_id(given: str, facts: ModelFacts) -> str:
+    """Return the id of a call, or one in its place where the host takes no such."""
+    if not facts.short_call_ids or re.fullmatch(r"[A-Za-z0-9]{9}", given):
+        return given
+    return hashlib.sha256(given.encode("utf-8", "replace")).hexdigest()[:9]
 
 
 def _encode_call(call: ToolCall) -> Json:

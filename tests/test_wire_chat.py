@@ -376,6 +376,25 @@ def test_cache_mark(mark: str, cache: Any, found: Any) -> None:
     assert encode(message)["messages"][0]["content"] == "Long."
 
 
+def test_short_ids_of_calls() -> None:
+    """A host that takes ids of nine characters only gets such, for call and reply."""
+    made = (ToolCall("call_1", "f"), ToolCall("aB3456789", "g"))
+    messages = (
+        Message("assistant", tool_calls=made),
+        Message("tool", "1", tool_call_id="call_1"),
+        Message("tool", "2", tool_call_id="aB3456789"),
+    )
+
+    said = encode(*messages, facts=ModelFacts(short_call_ids=True))["messages"]
+
+    first, second = (call["id"] for call in said[0]["tool_calls"])
+    assert len(first) == 9
+    assert first.isalnum()
+    assert second == "aB3456789"
+    assert [reply["tool_call_id"] for reply in said[1:]] == [first, second]
+    assert encode(*messages)["messages"][1]["tool_call_id"] == "call_1"
+
+
 # What a host wants to see again.
 
 
