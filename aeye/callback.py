@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable, Mapping
 
 from .errors import Signal
 
-__all__ = ["Bound", "ask", "attempt", "bind", "is_context", "refuse_async"]
+__all__ = ["Bound", "ask", "attempt", "bind", "is_context", "refuse_async", "words"]
 
 Bound = Callable[[Any, Mapping[str, Any]], Any]
 
@@ -60,6 +60,19 @@ def attempt(fn: Callable[..., Any], *args: Any) -> tuple[Any, Exception | None]:
         return fn(*args), None
     except Exception as exc:  # noqa: BLE001  # the one broad catch: code that is not ours
         return None, exc
+
+
+def words(error: Exception) -> str:
+    """Return what *error* says; its class too, where that alone says nothing.
+
+    >>> words(ValueError("too big")), words(KeyError("city")), words(ValueError())
+    ('too big', "KeyError: 'city'", 'ValueError')
+    """
+    text, failed = attempt(str, error)
+    name = type(error).__name__
+    if failed is not None or not text:
+        return name
+    return f"{name}: {text}" if isinstance(error, KeyError) else str(text)
 
 
 def ask(fn: Bound, subject: Any, ctx: Any) -> tuple[Any, Exception | None]:

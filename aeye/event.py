@@ -12,6 +12,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Mapping, Optional, Sequence, Tuple, Union
 
+from .callback import attempt, words
 from .message import Json, Message, Reasoning
 from .request import Request
 from .tools import Tool
@@ -45,6 +46,9 @@ __all__ = [
     "ToolSuspendEvent",
     "UsageEvent",
 ]
+
+# Levels of a tool's arguments or result that a JSON form goes down.
+_MAX_DEPTH = 50
 
 ResetReason = Literal[
     "length", "json-parsing", "schema-parsing", "validation", "request-error"
@@ -353,21 +357,28 @@ def _request(request: Request) -> Json:
     }
 
 
-def _plain(value: Any) -> Any:
-    """Return a JSON form of what an event says; what has none is shown as text."""
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return a JSON form of what an event says; what has none is shown as text.
+
+    A log must take whatever tools return: what nests too deep, or cannot be shown, is
+    named by its class.
+    """
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
+    if depth == _MAX_DEPTH:
+        return f"<{type(value).__name__}>"
     if isinstance(value, Tool):
         return value.name
     if isinstance(value, (Message, Reasoning, Usage)):
         return value.to_dict()
     if isinstance(value, Exception):
-        return {"type": type(value).__name__, "message": str(value)}
+        return {"type": type(value).__name__, "message": words(value)}
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _plain(v, depth + 1) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_plain(item, depth + 1) for item in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [item.name for item in dataclasses.fields(value)]
-        return {name: _plain(getattr(value, name)) for name in names}
-    return str(value)
+        return {name: _plain(getattr(value, name), depth + 1) for name in names}
+    text, error = attempt(str, value)
+    return f"<{type(value).__name__}>" if error is not None else text

@@ -146,6 +146,13 @@ class ToolCall(Sparse):
     # Id of the schema dialect the arguments were written in; None: natural shape.
     descriptor: Optional[str] = None
 
+    def __post_init__(self) -> None:
+        for name in ("id", "name", "arguments"):
+            value: object = getattr(self, name)
+            if not isinstance(value, str):
+                hint = "; json.dumps makes it" if name == "arguments" else ""
+                raise TypeError(f"ToolCall {name} is a str, not {value!r:.80}{hint}")
+
     def to_dict(self) -> Json:
         """Return the JSON form."""
         return _sparse(self, keep=("id", "name", "arguments"))
@@ -295,6 +302,9 @@ class Message(Sparse):
         if not isinstance(self.content, str):
             object.__setattr__(self, "content", _parts(self.content))
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
+        for call in self.tool_calls:
+            if not isinstance(call, ToolCall):
+                raise TypeError(f"tool_calls holds ToolCall values, not {call!r:.80}")
 
     @property
     def text(self) -> str:

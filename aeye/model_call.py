@@ -85,7 +85,10 @@ def _streamed(
 ) -> Iterator[Chunk]:
     """Hand on the chunks; a Response that the generator returns stands for none."""
     spoke = False
-    source = iter(stream(request, by_name(ctx)))
+    given = stream(request, by_name(ctx))
+    if not isinstance(given, Iterable):
+        raise TypeError(f"stream gives an iterator of Chunk, not {given!r:.80}")
+    source = iter(given)
     try:
         while True:
             try:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Iterator, Literal, Optional, Tuple, Union
 
-from .callback import Bound, ask
+from .callback import Bound, ask, words
 from .context import Context
 from .decode import decode_wire, unwrap_root
 from .descriptor import get_descriptor_by_id
@@ -68,7 +68,7 @@ class Check:
         if self.parse is not None:
             value, fault = ask(self.parse, value, ctx)
             if fault is not None:
-                return Rejected("schema-parsing", str(fault), (str(fault),))
+                return Rejected("schema-parsing", words(fault), (words(fault),))
             return self._validated(value, ctx)
         made, findings = self.schema.load(value)
         if findings:
@@ -99,8 +99,8 @@ class Check:
             fault = ValueError("the value was refused")
         if fault is None:
             return Accepted(value)
-        text = f"The output failed validation:\n{fault}"
-        return Rejected("validation", text, (str(fault),))
+        text = f"The output failed validation:\n{words(fault)}"
+        return Rejected("validation", text, (words(fault),))
 
 
 def truncate(text: str, limit: int) -> str:

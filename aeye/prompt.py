@@ -131,6 +131,8 @@ class EventStream(Generic[E, T]):
         self._pick = pick
         self._events: Generator[Event, None, Any] = run.events()
         self._output: Any = _SKIP
+        # How it went, once it is over and was not closed early.
+        self._ending: Optional[str] = None
 
     def __iter__(self) -> Iterator[E]:
         return self
@@ -140,8 +142,11 @@ class EventStream(Generic[E, T]):
             try:
                 event = next(self._events)
             except StopIteration as stop:
-                if self._output is _SKIP:
-                    self._output = stop.value
+                if self._ending is None and not self._run.closing:
+                    self._ending, self._output = "ended", stop.value
+                raise
+            except BaseException:  # whatever it is, the run is over
+                self._ending = "failed"
                 raise
             item = self._pick(event)
             if item is not _SKIP:
@@ -166,11 +171,10 @@ class EventStream(Generic[E, T]):
             RuntimeError: the stream has not been read to its end.
         """
         if self._output is _SKIP:
-            why = (
-                "the run was closed before it had one"
-                if self._run.closing
-                else "read the stream to its end"
-            )
+            why = {
+                "failed": "the run has failed",
+                "closed": "the run was closed before it had one",
+            }.get(self._state(), "read the stream to its end")
             raise RuntimeError(f"there is no output: {why}")
         return cast("T | None", self._output)
 
@@ -185,10 +189,10 @@ class EventStream(Generic[E, T]):
         return self._run.usage
 
     def __repr__(self) -> str:
-        state = "closed" if self._run.closing else "not ended"
-        if self._output is not _SKIP:
-            state = "ended"
-        return f"<EventStream of {self._run.recipe.name!r}, {state}>"
+        return f"<EventStream of {self._run.recipe.name!r}, {self._state()}>"
+
+    def _state(self) -> str:
+        return self._ending or ("closed" if self._run.closing else "not ended")
 
 
 class Prompt(Generic[T]):

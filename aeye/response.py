@@ -66,6 +66,11 @@ class Chunk(Sparse):
     model: Optional[str] = None
     native: Optional[Json] = None
 
+    def __post_init__(self) -> None:
+        content: object = self.content
+        if content is not None and not isinstance(content, str):
+            raise TypeError(f"Chunk content is a str, not {content!r:.80}")
+
 
 @dataclass(frozen=True, repr=False)
 class Response(Sparse):
@@ -88,6 +93,12 @@ class Response(Sparse):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
+        content: object = self.content
+        if not isinstance(content, str):
+            raise TypeError(f"Response content is a str, not {content!r:.80}")
+        for call in self.tool_calls:
+            if not isinstance(call, ToolCall):
+                raise TypeError(f"tool_calls holds ToolCall values, not {call!r:.80}")
         if self.finish_reason not in _FINISHES:
             raise ValueError(
                 f"finish_reason is one of {_FINISHES}, not {self.finish_reason!r}"

@@ -27,7 +27,7 @@ from typing import (
     overload,
 )
 
-from .callback import Bound, ask, bind, is_context, refuse_async
+from .callback import Bound, ask, bind, is_context, refuse_async, words
 from .context import Context
 from .decode import decode_wire
 from .descriptor import FormatDescriptor, get_descriptor_by_id
@@ -317,7 +317,7 @@ class Tool(Generic[T]):
     def _custom(self, fn: Bound, value: Any, ctx: Context) -> Any:
         result, error = ask(fn, value, ctx)
         if error is not None:
-            raise self._bad(str(error)) from error
+            raise self._bad(words(error)) from error
         return result
 
     def _load(
