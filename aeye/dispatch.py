@@ -334,16 +334,21 @@ class Batch:
         elif self._halt is None:
             yield from self._side_by_side()
         yield from self._await_all()
-        self._leave_rest()
+        self._settle_rest(over=self.fatal is not None)
 
     def stop(self, why: str) -> Events:
-        """Start nothing more, for the reason *why*; wait for what runs."""
+        """End with the run, for the reason *why*; wait for what runs."""
         self._halt = self._halt or why
-        for call in self.calls:
-            if call.tool is None and not call.settled:
-                call.settle("error", call.reply)
         yield from self._await_all()
-        self._leave_rest()
+        self._settle_rest(over=True)
+
+    def leave(self) -> None:
+        """End with a run that nobody reads on: wait for nothing, tell nobody."""
+        self._halt = self._halt or "cancelled"
+        for call in self.calls:
+            if call.status == "running":
+                call.settle("not_run", INTERRUPTED)
+        self._settle_rest(over=True)
 
     def replies(self) -> Iterator[Tuple[Call, Message]]:
         """Yield the tool message of every call but suspended ones, in call order."""
@@ -404,13 +409,18 @@ class Batch:
             self._halt = "aborted"
         return self._halt is not None
 
-    def _leave_rest(self) -> None:
+    def _settle_rest(self, *, over: bool) -> None:
+        """Say why calls were not run; where it is all *over*, of those that wait too.
+
+        Nobody comes back to a call of a run that fails or is aborted.
+        """
         self._stopped()
         for call in self.calls:
-            if not call.settled:
+            if call.tool is None and not call.settled:
+                call.settle("error", call.reply)
+            elif not call.settled:
                 call.settle("not_run", NOT_RUN[self._halt or "cancelled"])
-            elif call.status == "suspended" and self.fatal is not None:
-                # The run fails: nobody will come back to the call.
+            elif call.status == "suspended" and over:
                 call.settle("not_run", NOT_RUN["cancelled"])
 
     def _parse(self, call: Call) -> Generator[Event, None, bool]:

@@ -173,6 +173,7 @@ class Run:
             if not self._done:
                 self.abort.set()  # whatever still runs is told
             self._workers.close(wait=wait)
+            self._mend()
 
     def _begin(self, plan: Plan) -> None:
         recipe, ctx = self.recipe, self.ctx
@@ -590,6 +591,18 @@ class Run:
                 self._counts[call.status] += 1
                 errors += call.status != "success"
         return errors
+
+    def _mend(self) -> None:
+        """Answer the calls of a run that was left in the middle of a batch."""
+        turn: Optional[_Turn] = getattr(self, "_turn", None)
+        lacking = {call.id for call in unanswered(self._transcript)}
+        if self._done or turn is None or not lacking or not self.recipe.tools_complete:
+            return
+        turn.batch.leave()
+        for call, reply in turn.batch.replies():
+            if call.call.id in lacking:
+                self._transcript.append(reply)
+                self.messages.append(reply)
 
     def _raise_if_wanted(self, call: Call) -> None:
         tool, failed = call.tool, call.status == "error" and not call.has_result

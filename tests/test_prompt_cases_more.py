@@ -78,3 +78,70 @@ def test_calls_are_answered_where_the_model_is_asked_again(
 
     assert prompt({}, model.context()) == "done"
     assert whole(model.requests[1].messages)
+
+
+@tool
+def wait() -> None:
+    """Wait for somebody."""
+    raise aeye.PromptSuspend
+
+
+def _leave(stream: Any, kind: str) -> None:
+    for event in stream:
+        if event.type == kind:
+            return
+
+
+@pytest.mark.parametrize("at", ["message", "tool_start", "tool_output", "tool_suspend"])
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_a_run_that_is_left_has_whole_messages(mode: Any, at: str) -> None:
+    """However early a reader leaves, every call of ``messages`` is answered."""
+    model = ScriptedModel(calls(("ping", {}), ("wait", {}), ("zz", {}), ("ping", {})))
+    if at != "message":
+        model = ScriptedModel(calls(("ping", {}), ("wait", {}), ("ping", {})))
+    prompt = Prompt("p", "x", tools=[ping, wait], tool_execution=mode)
+
+    with prompt.run({}, model.context()) as stream:
+        _leave(stream, at)
+
+    assert stream.messages[0].tool_calls
+    assert whole(stream.messages)
+
+
+def test_a_call_that_waits_is_answered_where_the_run_is_aborted() -> None:
+    """A run that ends without a ``suspend`` event leaves no call open."""
+    abort = Abort()
+
+    def stream(request: Any) -> Any:
+        for name in ("wait", "ping", "ping"):
+            yield Chunk(tool_call=ToolCall("", name))
+        abort.set()
+        yield Chunk("more")
+
+    prompt = Prompt("p", "x", tools=[wait, ping], on_tool_result=lambda about: "ok")
+    events = prompt.run({}, Context(stream=stream, signal=abort))
+
+    assert "suspend" not in types(events)
+    assert whole(events.messages)
+
+
+def test_ctrl_c_leaves_whole_messages() -> None:
+    """What the run holds after Ctrl-C in a tool is whole."""
+
+    @tool
+    def stop() -> None:
+        """Be stopped."""
+        raise KeyboardInterrupt
+
+    model = ScriptedModel(calls(("ping", {}), ("stop", {}), ("ping", {})))
+    prompt = Prompt("p", "x", tools=[ping, stop], tool_execution="sequential")
+    stream = prompt.run({}, model.context())
+
+    with pytest.raises(KeyboardInterrupt):
+        list(stream)
+
+    assert [m.text for m in stream.messages[1:]] == [
+        "pong",
+        "[interrupted]",
+        "[not run: cancelled]",
+    ]
