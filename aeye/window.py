@@ -6,9 +6,10 @@ after it; a call and its replies are kept or forgotten together.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import AbstractSet, Any, Callable, Mapping, Optional, Sequence
 
-from .message import Message
+from .message import Message, ToolCall
 from .usage import Usage
 
 __all__ = ["DEFAULT_MAX_OUTPUT", "message_costs", "repair", "trim"]
@@ -28,7 +29,8 @@ def repair(
     """Return *messages* with every tool call answered exactly once, right after it.
 
     Replies are moved behind their call; replies to nothing and second replies are
-    dropped; a call without one is answered ``[interrupted]``, unless its id is in
+    dropped; calls of one message that share an id, or have none, get one each; a call
+    without a reply is answered ``[interrupted]``, unless its id is in
     *pending*. The messages themselves are not changed.
 
     Raises:
@@ -39,11 +41,17 @@ def repair(
     for at, message in enumerate(messages):
         if message.role == "tool":
             continue
-        mended.append(message)
-        for call in message.tool_calls:
-            reply = replies.get((at, call.id))
+        calls = _with_ids(message.tool_calls)
+        mended.append(
+            message
+            if calls == message.tool_calls
+            else replace(message, tool_calls=calls, native=None)
+        )
+        for place, call in enumerate(calls):
+            reply = replies.get((at, place))
             if reply is not None:
-                mended.append(reply)
+                same = reply.tool_call_id == call.id
+                mended.append(reply if same else replace(reply, tool_call_id=call.id))
             elif call.id not in pending:
                 mended.append(
                     Message("tool", INTERRUPTED, name=call.name, tool_call_id=call.id)
@@ -60,22 +68,42 @@ def repair(
     return tuple(mended)
 
 
-def _replies(messages: Sequence[Message]) -> dict[tuple[int, str], Message]:
-    """Return the reply to each call, by the call's place and id."""
-    found: dict[tuple[int, str], Message] = {}
-    open_at: dict[str, int] = {}
+def _with_ids(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """Return *calls* with ids that are there and differ."""
+    found: list[ToolCall] = []
+    taken: set[str] = set()
+    for n, call in enumerate(calls, 1):
+        fresh = call.id
+        while not fresh or fresh in taken:
+            fresh = f"{call.id or 'call'}_{n}"
+            n += 1
+        taken.add(fresh)
+        found.append(call if fresh == call.id else replace(call, id=fresh))
+    return tuple(found)
+
+
+def _replies(messages: Sequence[Message]) -> dict[tuple[int, int], Message]:
+    """Return the reply to each call, by the places of its message and in it.
+
+    Replies to calls of one id are taken in their order.
+    """
+    found: dict[tuple[int, int], Message] = {}
+    waiting: dict[str, list[tuple[int, int]]] = {}
     early: dict[str, Message] = {}
     for at, message in enumerate(messages):
-        for call in message.tool_calls:
-            open_at[call.id] = at
-            if call.id in early:
-                found[at, call.id] = early.pop(call.id)
+        fresh: dict[str, list[tuple[int, int]]] = {}
+        for place, call in enumerate(message.tool_calls):
+            fresh.setdefault(call.id, []).append((at, place))
+        for key, places in fresh.items():
+            if key in early:
+                found[places.pop(0)] = early.pop(key)
+        waiting.update(fresh)
         if message.role == "tool" and message.tool_call_id is not None:
             key = message.tool_call_id
-            if key not in open_at:
+            if key not in waiting:
                 early.setdefault(key, message)
-            else:
-                found.setdefault((open_at[key], key), message)
+            elif waiting[key]:
+                found[waiting[key].pop(0)] = message
     return found
 
 
