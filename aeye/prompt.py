@@ -107,6 +107,13 @@ _CLOSED_SETS = {
     "tool_execution": ("sequential", "parallel", "immediate"),
     "schema_delivery": ("auto", "structured", "prompt"),
 }
+_FLAGS = (
+    "dynamic",
+    "exclude_messages",
+    "runtime_schema_fallback",
+    "tools_complete",
+    "tools_only",
+)
 _SKIP: Any = object()
 
 
@@ -554,6 +561,10 @@ class Prompt(Generic[T]):
         nothing was said about go on waiting. For the events, ``run`` with both on the
         context does the same.
         """
+        if not isinstance(decisions, Mapping):
+            raise TypeError(
+                f"decisions is a dict of call id → decision, not {decisions!r:.80}"
+            )
         saved, children = where_it_waits(messages)
         said = nest(decisions, children)
         return self(input, Context.of(ctx).replace(messages=saved, decisions=said))
@@ -848,8 +859,7 @@ def _check(given: Mapping[str, Any]) -> None:
     for key, words in _CLOSED_SETS.items():
         if given[key] not in words:
             raise ValueError(f"{what}{key} is one of {words}, not {given[key]!r}")
-    if isinstance(given["config"], Mapping):
-        Request().with_config(given["config"])  # refuses what Request does not have
+    _check_kinds(given, what)
     handlers = given["on_tool_result"]
     if isinstance(handlers, Mapping):
         known = {tool.name for tool in given["tools"]}
@@ -859,6 +869,23 @@ def _check(given: Mapping[str, Any]) -> None:
                 f"{what}on_tool_result has {unknown!r}; the tools are {sorted(known)}"
             )
     _check_numbers(given, what)
+
+
+def _check_kinds(given: Mapping[str, Any], what: str) -> None:
+    config, metadata = given["config"], given["metadata"]
+    if isinstance(config, Mapping):
+        Request().with_config(config)  # refuses what Request does not have
+    elif config not in (None, False) and not callable(config):
+        raise TypeError(f"{what}config is a dict or a function, not {config!r:.80}")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise TypeError(f"{what}metadata is a dict, not {metadata!r:.80}")
+    if not isinstance(given["strict"], (bool, int, float)):
+        raise TypeError(
+            f"{what}strict is a bool or a number, not {given['strict']!r:.80}"
+        )
+    for key in _FLAGS:
+        if not isinstance(given[key], bool):
+            raise TypeError(f"{what}{key} is True or False, not {given[key]!r:.80}")
 
 
 def _check_name(name: Any) -> None:

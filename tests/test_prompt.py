@@ -1029,6 +1029,10 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"config": {"temperature": "hot"}}, TypeError, "temperature"),
     ({"config": {"max_tokens": 0}}, ValueError, "max_tokens"),
     ({"config": {"tool_choice": "maybe"}}, ValueError, "maybe"),
+    ({"config": [1]}, TypeError, "config"),
+    ({"metadata": [1]}, TypeError, "metadata"),
+    ({"strict": "yes"}, TypeError, "strict"),
+    ({"dynamic": "no"}, TypeError, "dynamic"),
 ]
 
 
@@ -1153,6 +1157,19 @@ def test_callers_values_are_not_changed() -> None:
 
     assert (history, given, metadata) == before
     assert ctx.messages == tuple(history)
+
+
+def test_a_failed_run_has_no_output() -> None:
+    """After a failure there is nothing more to read, and no output."""
+    stream = Prompt("p", "x").run({}, E(Odd("no")).context())
+
+    with pytest.raises(Odd):
+        list(stream)
+
+    assert list(stream) == []
+    with pytest.raises(RuntimeError, match="has failed"):
+        _ = stream.output
+    assert repr(stream) == "<EventStream of 'p', failed>"
 
 
 def test_ids_are_unique_over_a_run() -> None:
