@@ -322,7 +322,7 @@ def instance(node: Any, rng: random.Random, root: Any, depth: int = 0) -> Any:
         if word in node:
             return _one_of(word, node, rng, root, depth)
     if "allOf" in node:
-        return instance(_together(node, root), rng, root, depth)
+        return instance(_together(node, root), rng, root, depth + 1)
     if "const" in node:
         return node["const"]
     if "enum" in node:
@@ -347,15 +347,18 @@ def _one_of(
     raise Unmade
 
 
-def _together(node: dict[str, Any], root: Any) -> dict[str, Any]:
+def _together(node: dict[str, Any], root: Any, depth: int = 0) -> dict[str, Any]:
     """Put the pieces of an ``allOf`` side by side, roughly."""
+    if depth > 20:
+        raise Unmade  # it asks for itself
     merged = {key: held for key, held in node.items() if key != "allOf"}
     for piece in (_followed(piece, root) for piece in node["allOf"]):
         if piece is False:
             raise Unmade
         if piece is True:
             continue
-        _add_piece(merged, _together(piece, root) if "allOf" in piece else piece)
+        piece = _together(piece, root, depth + 1) if "allOf" in piece else piece
+        _add_piece(merged, piece)
     if "allOf" in merged and merged["allOf"] == node["allOf"]:
         raise Unmade
     return merged
@@ -524,6 +527,40 @@ def _number(node: dict[str, Any], kind: str, rng: random.Random) -> Any:
             guess = int(guess)
         return guess
     raise Unmade
+
+
+def without_undeclared(node: Any, root: Any, in_place: bool = False) -> Any:
+    """Close a schema where its pieces together name the keys there may be.
+
+    A value drawn from one branch of a choice may be valid by another one, which does
+    not name all of its keys: that is a value with undeclared keys. Branches are
+    *in_place*: the node around them closes them.
+    """
+    if isinstance(node, list):
+        return [without_undeclared(held, root, in_place) for held in node]
+    if not isinstance(node, dict):
+        return node
+    combined = {"anyOf", "oneOf", "allOf"} & {k for k in node if node[k]}
+    combined = {word for word in combined if isinstance(node[word], list)}
+    closed = {
+        key: held
+        if key in ("enum", "const", "default", "required")
+        else without_undeclared(held, root, key in combined)
+        for key, held in node.items()
+    }
+    if combined and not in_place and _names_keys(node, root):
+        closed["unevaluatedProperties"] = False
+    return closed
+
+
+def _names_keys(node: Any, root: Any, depth: int = 0) -> bool:
+    node = _followed(node, root)
+    if not isinstance(node, dict) or depth > 9:
+        return False
+    parts = [
+        part for word in ("anyOf", "oneOf", "allOf") for part in node.get(word, ())
+    ]
+    return "properties" in node or any(_names_keys(p, root, depth + 1) for p in parts)
 
 
 def are_same(node: Any, one: Any, two: Any, root: Any, depth: int = 0) -> bool:

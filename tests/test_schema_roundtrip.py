@@ -36,7 +36,13 @@ from aeye.schema import Schema
 sys.path.insert(0, str(Path(__file__).parent))
 
 from schema_lint import lint
-from strategies_schema import Unmade, are_same, instance, schemas
+from strategies_schema import (
+    Unmade,
+    are_same,
+    instance,
+    schemas,
+    without_undeclared,
+)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 CORPUS = SHARED / "cases" / "corpus.jsonl"
@@ -78,7 +84,9 @@ def check_schema(text: str) -> None:
 
 
 def fits(schema: Schema, value: Any) -> bool:
-    return validator(schema.json).is_valid(value)
+    """Say whether *value* is valid and has no undeclared keys."""
+    closed = without_undeclared(schema.json, schema.json)
+    return validator(schema.json).is_valid(value) and validator(closed).is_valid(value)
 
 
 def check_round_trip(schema: Schema, value: Any, dialect: FormatDescriptor) -> bool:
