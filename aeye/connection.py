@@ -174,8 +174,10 @@ def _own_url(vendor: Vendor, format: str) -> str:
 
 def _wire(vendor: Vendor, format: str | None, address: str) -> Wire:
     own = urlsplit(address).netloc == urlsplit(vendor.base_url).netloc
-    # Behind another address, chat completions is likely all there is.
-    usual = vendor.formats[0] if own or "chat" not in vendor.formats else "chat"
+    usual = vendor.formats[0]
+    if usual == "responses" and not own:
+        # Behind another address, chat completions is likely all there is.
+        usual = "chat"
     name = usual if format is None else format
     if name not in WIRES:
         raise ValueError(f"format is one of {sorted(WIRES)}, not {format!r}")

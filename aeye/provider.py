@@ -10,6 +10,7 @@ import copy
 import errno
 import json
 import os
+import re
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
@@ -42,13 +43,17 @@ from .transport import (
 )
 from .vendor import Vendor, find_facts
 from .wire import ModelFacts, StreamDecoder, Wire, read_json, status_error
+from .wire_anthropic import MESSAGES
 from .wire_chat import CHAT
+from .wire_gemini import GEMINI
 from .wire_responses import RESPONSES
 
 __all__ = ["ApiKey", "Provider", "WIRES"]
 
 # The formats there are, by name.
-WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (CHAT, RESPONSES)}
+WIRES: Mapping[str, Wire] = {
+    wire.name: wire for wire in (CHAT, RESPONSES, MESSAGES, GEMINI)
+}
 
 # Bytes of one answer, or of one event of a stream; and of a whole stream, in which
 # each word is wrapped in a few hundred bytes.
@@ -60,6 +65,8 @@ _ERROR_LIMIT = 1024 * 1024
 _DRAIN = 0.2
 # Headers that name a request, by vendor.
 _REQUEST_IDS = ("x-request-id", "request-id")
+
+_VERSION = re.compile(r"/v\d\w*$")
 
 _write = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
@@ -277,9 +284,13 @@ class Provider:
         path = self.wire.path(model, stream)
         base = self.base_url.replace("{model}", quote(model, safe=""))
         base, mark, query = base.partition("?")
+        base = base.rstrip("/")
+        # An address is written with the version of the API, or without it.
+        if _VERSION.search(base):
+            path = re.sub(r"^/v\d\w*(?=/)", "", path)
         if mark and "?" in path:  # Gemini's stream has a query of its own
             mark = "&"
-        return f"{base.rstrip('/')}{path}{mark}{query}"
+        return f"{base}{path}{mark}{query}"
 
     def _headers(self, own: Mapping[str, str]) -> Mapping[str, str]:
         """Return the headers of a request; the same object for equal ones."""
@@ -303,7 +314,8 @@ class Provider:
                 if os.environ.get(variable):
                     headers[name] = os.environ[variable]
             if key is not None:
-                name, before = self.vendor.key_header
+                forms = dict(self.vendor.key_forms)
+                name, before = forms.get(self.wire.name, self.vendor.key_header)
                 headers[name] = before + key
             headers.update(own)
             headers.update(self.headers or {})

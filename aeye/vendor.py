@@ -50,6 +50,8 @@ class Vendor:
     formats: Tuple[str, ...] = ("chat",)
     # The header that carries the key, and what stands before the key there.
     key_header: Tuple[str, str] = ("Authorization", "Bearer ")
+    # (format, header): instead of that one.
+    key_forms: Tuple[Tuple[str, Tuple[str, str]], ...] = ()
     # Constant headers, and headers taken from the environment where it has them.
     headers: Tuple[Tuple[str, str], ...] = ()
     header_names: Tuple[Tuple[str, str], ...] = ()
@@ -150,6 +152,145 @@ AZURE = Vendor(
     # A deployment is most often named after its model.
     models=(*_OPENAI_MODELS, ModelRule(r"", {"user_key": "user"})),
     example="gpt-4o",
+)
+
+# Which models take what: pydantic-ai's profiles, checked live there in 2026-07, and for
+# the newest https://platform.claude.com/docs/en/build-with-claude/thinking and
+# …/about-claude/models/overview, as quoted by their readers in 2026-10.
+_CLAUDE_SAMPLING = frozenset({"temperature", "top_p"})
+_CLAUDE_EFFORTS = ("low", "medium", "high", "xhigh", "max")
+_CLAUDE_MODELS = (
+    # The newest think unless told not to, in their own measure, and take no sampling.
+    ModelRule(
+        r"claude-",
+        {
+            "family": "anthropic",
+            "strict_tools": True,
+            "strict_output": True,
+            "efforts": ("none", *_CLAUDE_EFFORTS),
+            "refuses": _CLAUDE_SAMPLING,
+            "thinks": True,
+            "context_window": 1_000_000,
+            "max_output_tokens": 128_000,
+        },
+    ),
+    ModelRule(r"claude-", {"cache_mark": "cache_control"}, format="messages"),
+    # These cannot be made to call a tool, nor, but for one, to stop thinking.
+    ModelRule(
+        r"claude-(fable|mythos)|claude-(opus|sonnet)-5-5",
+        {"tool_choices": frozenset({"auto", "none"}), "efforts": _CLAUDE_EFFORTS},
+    ),
+    ModelRule(
+        r"claude-sonnet-5-5",
+        {"reasoning": "between_tools", "efforts": ("none", *_CLAUDE_EFFORTS)},
+    ),
+    ModelRule(
+        r"claude-(opus|sonnet)-4-[678]", {"thinks": False, "context_window": None}
+    ),
+    ModelRule(
+        r"claude-(opus|sonnet)-4-6",
+        {
+            "efforts": ("none", "low", "medium", "high", "max"),
+            "refuses": _NOTHING,
+            "refuses_thinking": _CLAUDE_SAMPLING,
+            "max_output_tokens": 64_000,
+        },
+    ),
+    # Older models are told how many tokens to think.
+    ModelRule(
+        r"claude-(opus|sonnet|haiku)-4(-[015]\b|-2|@|$)|claude-[23i]",
+        {
+            "reasoning": "budget_tokens",
+            "efforts": ("none", "minimal", "low", "medium", "high"),
+            "refuses": _NOTHING,
+            "refuses_thinking": _CLAUDE_SAMPLING,
+            "thinks": False,
+            "context_window": 200_000,
+            "max_output_tokens": 64_000,
+        },
+    ),
+    ModelRule(r"claude-opus-4(-[01]\b|-2|@|$)", {"max_output_tokens": 32_000}),
+    ModelRule(
+        r"claude-(opus|sonnet)-4(-0|-2|@|$)|claude-[23i]",
+        {"strict_tools": False, "strict_output": False, "structured_output": False},
+    ),
+    ModelRule(
+        r"claude-3-[05]|claude-3-[a-z]|claude-[2i]",
+        {"reasoning": None, "max_output_tokens": 4096},
+    ),
+)
+
+ANTHROPIC = Vendor(
+    name="anthropic",
+    base_url="https://api.anthropic.com",
+    url_forms=(("chat", "https://api.anthropic.com/v1"),),
+    key_names=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    url_names=("ANTHROPIC_BASE_URL",),
+    # The official client sends keys as Bearer since its version 2, tokens ever since.
+    formats=("messages", "chat"),
+    facts=ModelFacts(inputs=frozenset({"image", "file"}), file_urls=True),
+    models=_CLAUDE_MODELS,
+    example="claude-sonnet-5-5",
+)
+
+# https://ai.google.dev/gemini-api/docs/thinking and …/function-calling, and
+# pydantic-ai's profiles; read 2026-11.
+_GEMINI_NEW = r"gemini-([3-9]|(pro|flash)\S*-latest)"
+GOOGLE = Vendor(
+    name="google",
+    base_url="https://generativelanguage.googleapis.com",
+    url_forms=(("chat", "https://generativelanguage.googleapis.com/v1beta/openai"),),
+    key_names=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    key_header=("x-goog-api-key", ""),
+    key_forms=(("chat", ("Authorization", "Bearer ")),),
+    url_names=("GOOGLE_GEMINI_BASE_URL",),
+    formats=("gemini", "chat"),
+    facts=ModelFacts(parallel_switch=False, file_urls=True, user_key=None),
+    models=(
+        ModelRule(
+            r"gemini-",
+            {
+                "family": "google",
+                "strict_output": True,
+                # "Function calling with a response mime type … is unsupported".
+                "output_with_tools": False,
+                "reasoning": None,
+                "context_window": 1_048_576,
+            },
+        ),
+        ModelRule(
+            rf"gemini-2\.5|{_GEMINI_NEW}",
+            {"strict_tools": True, "thinks": True, "max_output_tokens": 65_536},
+        ),
+        ModelRule(
+            r"gemini-2\.5",
+            {
+                "reasoning": "thinkingBudget",
+                "efforts": ("none", "minimal", "low", "medium", "high"),
+            },
+        ),
+        ModelRule(
+            r"gemini-2\.5-pro", {"efforts": ("minimal", "low", "medium", "high")}
+        ),
+        ModelRule(
+            _GEMINI_NEW,
+            {
+                "output_with_tools": True,
+                "reasoning": "thinkingLevel",
+                "efforts": ("minimal", "low", "medium", "high", "xhigh"),
+            },
+        ),
+        ModelRule(
+            r"gemini-([3-9][\d.]*-pro|pro-latest)",
+            {"efforts": ("low", "medium", "high", "xhigh")},
+        ),
+        ModelRule(
+            _GEMINI_NEW,
+            {"echoes": frozenset({"thoughtSignature"})},
+            format="gemini",
+        ),
+    ),
+    example="gemini-3.6-flash",
 )
 
 OPENROUTER = Vendor(
@@ -350,6 +491,8 @@ VLLM = Vendor(
 
 VENDORS: Tuple[Vendor, ...] = (
     OPENAI,
+    ANTHROPIC,
+    GOOGLE,
     AZURE,
     OPENROUTER,
     OLLAMA,
