@@ -426,7 +426,6 @@ def _read_usage(response: Json) -> Usage | None:
     read = read if isinstance(read, dict) else {}
     written = usage.get("output_tokens_details")
     written = written if isinstance(written, dict) else {}
-    cost = usage.get("cost")  # OpenRouter
     return Usage.of(
         input=read_count(usage.get("input_tokens")),
         output=read_count(usage.get("output_tokens")),
@@ -434,8 +433,13 @@ def _read_usage(response: Json) -> Usage | None:
         cache_write=read_count(read.get("cache_write_tokens")),
         reasoning=read_count(written.get("reasoning_tokens")),
         total=read_count(usage.get("total_tokens")),
-        cost=float(cost) if isinstance(cost, (int, float)) else None,
+        cost=_price(usage.get("cost")),  # OpenRouter
     )
+
+
+def _price(value: Any) -> float | None:
+    known = isinstance(value, (int, float)) and 0 <= value < 1e9
+    return float(value) if known else None
 
 
 def _extra(body: Json, items: list[Json]) -> Json | None:
@@ -513,10 +517,12 @@ class _Decoder:
     def feed(self, data: str, name: str = "") -> Iterable[Chunk]:
         if data.startswith("[DONE]"):
             return self._close({})
-        event = read_json(data) if data.strip() else {}
+        if not data.strip():  # perhaps cut off: its name alone says nothing
+            return ()
+        event = read_json(data)
         if not isinstance(event, dict):
             raise ProtocolError(f"an event that is no object: {data!r:.200}")
-        kind = event.get("type") or name
+        kind = _str(event.get("type")) or name
         if kind in _DELTAS:
             return self._take_piece(event, *_DELTAS[kind])
         if kind == "error" or event.get("error"):
@@ -602,13 +608,14 @@ class _Decoder:
 
     def _complete(self, event: Json, value: Json) -> list[Chunk]:
         """Take an item as it is in the end; return what had not been handed on."""
-        item = self._find(event, value) or self._open(event, value)
+        known = self._find(event, value)
+        item = known or self._open(event, value)
         if item.done:
             return []
-        unnamed = not item.value.get("name")
+        named = known is not None and bool(known.value.get("name"))
         item.value, item.done = value, True
         if value.get("type") == "function_call":
-            chunks = self._name(item) if unnamed else []
+            chunks = [] if named else self._name(item)
             arguments = _call_fields(value)[2]
             return chunks + self._calls.finish(item.key, arguments or None)
         if item.sent:
