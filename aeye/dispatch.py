@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
+import inspect
 import json
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Generator as GeneratorABC
 from dataclasses import dataclass
 from enum import Enum
 from typing import (
     Any,
     Callable,
+    Deque,
     Generator,
     Iterable,
     Iterator,
@@ -33,7 +36,7 @@ from typing import (
     cast,
 )
 
-from .callback import Bound, attempt
+from .callback import Bound, attempt, words
 from .context import Abort, Context, Result, Resume
 from .errors import (
     PromptSuspend,
@@ -103,7 +106,7 @@ class ToolResult:
     request: Request
 
 
-@dataclass
+@dataclass(eq=False)
 class Call:
     """One call of a batch: what is known of it so far."""
 
@@ -122,8 +125,8 @@ class Call:
     # What the caller has decided: True, the text of a refusal, a ``Result`` or a
     # ``Resume``.
     decision: Any = None
-    # Why it waits.
-    signal: Optional[PromptSuspend] = None
+    # What it raised, where that stops the run.
+    signal: Optional[Signal] = None
     # When a running call is given up, on the clock of the workers.
     deadline: Optional[float] = None
     # The worker that runs it.
@@ -263,7 +266,12 @@ class Batch:
         self._running = 0
         # Why nothing more may start: a key of NOT_RUN.
         self._halt: Optional[str] = None
-        self._ripe = 0
+        # Calls that were complete before the last chunk, those of them that were
+        # looked at, and those that may start while the answer streams.
+        self._ripe = self._looked = 0
+        self._early: Deque[Call] = deque()
+        # Running calls that have a deadline.
+        self._timed: List[Call] = []
 
     @property
     def started(self) -> bool:
@@ -294,6 +302,7 @@ class Batch:
         if tool is None:
             names = ", ".join(sorted(self._setup.tools)) or "none"
             text = f"Tool not found: {call.name}. The tools are: {names}"
+            text = self._setup.truncate(text)
             made.error = ToolNotFoundError(text, tool=call.name)
             made.reply = text
             self._halt = self._halt or "invalid"
@@ -305,24 +314,15 @@ class Batch:
 
     def tick(self) -> Events:
         """Start what was complete before the chunk just read, report what is done."""
-        ready, self._ripe = self._ripe, len(self.calls)
-        for call in self.calls[:ready]:
-            if self._may_start_early(call):
-                yield from self._launch(call)
+        fresh = self.calls[self._looked : self._ripe]
+        self._looked, self._ripe = self._ripe, len(self.calls)
+        self._early.extend(filter(_may_start_early, fresh))
+        while self._early and self._running < self._setup.concurrency:
+            if self._halt is not None or self._setup.abort.is_set():
+                break
+            yield from self._launch(self._early.popleft())
         while not self._outcomes.empty():
             yield from self._take(self._outcomes.get())
-
-    def _may_start_early(self, call: Call) -> bool:
-        tool = call.tool
-        return (
-            call.status == "waiting"
-            and tool is not None
-            and self._halt is None
-            and not tool.inline
-            and tool.approval is None
-            and self._running < self._setup.concurrency
-            and not self._setup.abort.is_set()
-        )
 
     def finish(self) -> Events:
         """Run what is left, wait for what runs; every call is settled afterwards."""
@@ -345,6 +345,10 @@ class Batch:
     def leave(self) -> None:
         """End with a run that nobody reads on: wait for nothing, tell nobody."""
         self._halt = self._halt or "cancelled"
+        while not self._outcomes.empty():
+            call, what, value = self._outcomes.get()
+            if what == "done" and not call.settled:
+                self._record(call, value)
         for call in self.calls:
             if call.status == "running":
                 call.settle("not_run", INTERRUPTED)
@@ -385,13 +389,12 @@ class Batch:
             if call.status == "waiting" and self._may_parse_early(call):
                 yield from self._parse(call)
         waiting = [call for call in self.calls if call.status == "waiting"]
-        beside = [call for call in waiting if not cast(Tool[Any], call.tool).inline]
-        if len(waiting) == 1:
-            beside = [c for c in beside if cast(Tool[Any], c.tool).timeout is not None]
-        here = [call for call in waiting if call not in beside]
+        alone = len(waiting) == 1
+        here = [call for call in waiting if _stays_here(call, alone)]
+        beside = deque(call for call in waiting if not _stays_here(call, alone))
         while beside and not self._stopped():
             if self._running < self._setup.concurrency:
-                yield from self._launch(beside.pop(0))
+                yield from self._launch(beside.popleft())
             else:
                 yield from self._await_one()
         for call in here:
@@ -442,6 +445,9 @@ class Batch:
             )
         if error is None:
             return True
+        if isinstance(error, Signal):  # a validate of the user's has a say in the run
+            yield from self._outcome(call, error)
+            return False
         if written.arguments.strip():
             text = f"Error parsing tool arguments: {error}, args: {written.arguments}"
         else:
@@ -476,6 +482,7 @@ class Batch:
         timeout = cast(Tool[Any], call.tool).timeout
         if timeout is not None:
             call.deadline = self._setup.workers.now() + timeout
+            self._timed.append(call)
         self._running += 1
         context = contextvars.copy_context()
         self._setup.workers.submit(lambda: context.run(self._work, call))
@@ -584,7 +591,16 @@ class Batch:
             answer = self._setup.intercept(tool, named)
             if answer is not None and answer is not False:
                 return answer
-        return tool.run(call.args, ctx)
+        result = tool.run(call.args, ctx)
+        if inspect.isawaitable(result):
+            close = getattr(result, "close", None)
+            if close is not None:  # a coroutine: it would warn that nobody awaited it
+                close()
+            raise TypeError(
+                f"{tool.name} returned something to await; aeye is synchronous and "
+                "awaits nothing"
+            )
+        return result
 
     def _present(
         self, call: Call, result: Any, error: Optional[Exception]
@@ -611,65 +627,82 @@ class Batch:
         return result, None, None, error
 
     def _settle(self, call: Call, presented: Any) -> Events:
+        """Settle *call* by what came of it, and tell."""
+        self._record(call, presented)
+        yield from self._after(call)
+        tool, named = cast(Tool[Any], call.tool), (call.call.id, call.args)
+        if call.status == "success":
+            yield ToolOutputEvent(
+                self._request, tool, *named, call.result, call.to_model
+            )
+        elif call.status == "suspended":
+            yield ToolSuspendEvent(self._request, tool, *named, str(call.signal))
+        elif call.status == "interrupted":
+            yield ToolInterruptEvent(self._request, tool, *named, str(call.signal))
+        else:
+            yield self._error_event(call)
+
+    def _record(self, call: Call, presented: Any) -> None:
+        """Settle *call* by what came of it."""
         result, shown, error, failed = presented
         if error is not None:
-            yield from self._outcome(call, error)
+            self._record_error(call, error)
             return
         call.result, call.has_result = result, True
-        tool = cast(Tool[Any], call.tool)
-        if failed is not None:
-            call.error = failed
-            text = self._setup.truncate(f"{self._at_fault()}: {_words(failed)}")
-            yield from self._tell_error(call, "error", text)
+        if failed is None:
+            call.to_model, content = shown
+            call.settle("success", content)
             return
-        call.to_model, content = shown
-        call.settle("success", content)
-        yield from self._after(call)
-        yield ToolOutputEvent(
-            self._request, tool, call.call.id, call.args, result, call.to_model
-        )
-
-    def _at_fault(self) -> str:
-        """Say what went wrong where a tool succeeded and its result did not get on."""
+        call.error = failed
+        fault = "Error transforming tool result"
         if self._setup.present is None:
-            return "Error executing tool: the result has no JSON form"
-        return "Error transforming tool result"
+            fault = "Error executing tool: the result has no JSON form"
+        call.settle("error", self._setup.truncate(f"{fault}: {words(failed)}"))
 
     def _outcome(self, call: Call, error: Exception) -> Events:
-        """Settle *call* that raised."""
-        tool = cast(Tool[Any], call.tool)
+        """Settle *call* that raised, and tell."""
+        yield from self._settle(call, (None, None, error, None))
+
+    def _record_error(self, call: Call, error: Exception) -> None:
         if isinstance(error, PromptSuspend):
             call.signal = error
             call.settle("suspended", "")
-            self._halt = self._halt or "stopped"
-            yield from self._after(call)
-            why = str(error)
-            yield ToolSuspendEvent(self._request, tool, call.call.id, call.args, why)
+            self._hold()
         elif isinstance(error, ToolInterrupt):
+            call.signal = error
             call.settle("interrupted", INTERRUPTED)
-            self._halt = self._halt or "stopped"
-            yield from self._after(call)
-            why = str(error)
-            yield ToolInterruptEvent(self._request, tool, call.call.id, call.args, why)
+            self._hold()
         else:
             call.error = error
             args, odd = attempt(to_content, call.args)
             if odd is not None:  # made by a parse of the user's: not JSON
-                args = repr(call.args)
-            text = f"Error executing tool: {_words(error)}, args: {args}"
-            yield from self._tell_error(call, "error", self._setup.truncate(text))
+                args, odd = attempt(repr, call.args)
+            text = f"Error executing tool: {words(error)}, args: {args}"
+            call.settle("error", self._setup.truncate(text))
+
+    def _hold(self) -> None:
+        """In turn, nothing runs after a call that stops; side by side all calls do.
+
+        So what is run never depends on which call is the quicker.
+        """
+        if self._setup.mode == "sequential":
+            self._halt = self._halt or "stopped"
 
     def _tell_error(self, call: Call, status: Status, text: Any) -> Events:
         call.settle(status, text)
         yield from self._after(call)
-        yield ToolErrorEvent(
+        yield self._error_event(call)
+
+    def _error_event(self, call: Call) -> Event:
+        unread = call.status == "invalid"
+        return ToolErrorEvent(
             self._request,
             call.tool,
             call.call.id,
             cast(Exception, call.error),
-            text,
-            args=None if status == "invalid" else call.args,
-            raw_args=call.call.arguments if status == "invalid" else None,
+            cast(str, call.reply),
+            args=None if unread else call.args,
+            raw_args=call.call.arguments if unread else None,
             result=call.result,
             has_result=call.has_result,
         )
@@ -684,15 +717,15 @@ class Batch:
 
     def _await_one(self) -> Events:
         """Take the next thing that a worker says, or give up a call that is late."""
-        running = [call for call in self.calls if call.status == "running"]
-        late = [call.deadline for call in running if call.deadline is not None]
+        self._timed = [call for call in self._timed if call.status == "running"]
+        ends = [cast(float, call.deadline) for call in self._timed]
         workers = self._setup.workers
         try:
-            item = workers.wait(self._outcomes, min(late) if late else None)
+            item = workers.wait(self._outcomes, min(ends, default=None))
         except queue.Empty:
             now = workers.now()
-            for call in running:
-                if call.deadline is not None and call.deadline <= now:
+            for call, end in zip(self._timed, ends):
+                if end <= now:
                     yield from self._give_up(call)
             return
         yield from self._take(item)
@@ -720,6 +753,23 @@ class Batch:
         yield from self._settle(call, value)
 
 
+def _may_start_early(call: Call) -> bool:
+    """Whether *call* may start before the answer is whole."""
+    tool = call.tool
+    return (
+        call.status == "waiting"
+        and tool is not None
+        and not tool.inline
+        and tool.approval is None
+    )
+
+
+def _stays_here(call: Call, alone: bool) -> bool:
+    """Whether *call* runs in the caller's thread: it must, or it is the only one."""
+    tool = cast(Tool[Any], call.tool)
+    return tool.inline or (alone and tool.timeout is None)
+
+
 def to_content(value: Any) -> Union[str, Tuple[Part, ...]]:
     """Return what a tool's *value* is in its reply: text as it is, parts, else JSON.
 
@@ -737,18 +787,6 @@ def to_content(value: Any) -> Union[str, Tuple[Part, ...]]:
     ):
         return tuple(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
-
-
-def _words(error: Exception) -> str:
-    """Return what *error* says; its class too, where that alone says nothing.
-
-    >>> _words(ValueError("too big")), _words(KeyError("city")), _words(ValueError())
-    ('too big', "KeyError: 'city'", 'ValueError')
-    """
-    text = str(error)
-    if text and not isinstance(error, KeyError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _content_of(result: Any, shown: Any) -> Union[str, Tuple[Part, ...]]:

@@ -29,9 +29,11 @@ from .errors import (
     MaxTurnsError,
     OutputError,
     PromptError,
+    PromptSuspend,
     ProviderError,
     RefusalError,
     StatusError,
+    StreamCutError,
     ToolCallError,
     TruncatedError,
 )
@@ -81,8 +83,9 @@ class _Turn:
     batch: Batch
     thoughts: List[Reasoning] = field(default_factory=list)
     aborted: bool = False
-    # Whether a chunk was handed out.
+    # Whether a chunk was handed out, and whether its message was appended.
     spoke: bool = False
+    said: bool = False
     # What a model that answers at once reported, whether it is read to its end or not.
     paid: Optional[Usage] = None
 
@@ -287,6 +290,12 @@ class Run:
         if turn.aborted:
             yield from self._cut_short(turn, "aborted")
             return False
+        if turn.collector.finish_reason is None and turn.collector.open_calls:
+            error = StreamCutError(
+                "the stream ended in the middle of a tool call",
+                partial=turn.content,
+            )
+            return (yield from self._failed(turn, error))
         response = self._complete(turn)
         if response.finish_reason in ("refusal", "content_filter") or response.refusal:
             return (yield from self._refused(turn, response))
@@ -326,7 +335,7 @@ class Run:
             self._count(turn.collector.usage or turn.paid)
             close = getattr(chunks, "close", None)
             if close is not None:
-                close()
+                attempt(close)  # the answer is had, or not wanted any more
 
     def _hear(self, turn: _Turn, chunk: Chunk) -> Events:
         """Tell what *chunk* says, in the one order that holds for all vendors."""
@@ -485,18 +494,23 @@ class Run:
         The calls that were not complete are left out; those that were and did not
         start are answered with the reason.
         """
+        said = self._partial(turn)
+        if turn.content:
+            yield TextEvent(turn.request, turn.content)
+            self._texts.append(turn.content)
+        if said.content or said.tool_calls:
+            yield from self._append(said)
+        yield from turn.batch.stop(why)
+        yield from self._append_replies(turn)
+
+    def _partial(self, turn: _Turn) -> Message:
+        """Return the message for what has been said of an answer that is not whole."""
         calls = tuple(
             in_dialect(call, turn.request) for call in turn.collector.complete_calls
         )
         turn.batch.complete(calls)
-        if turn.content:
-            yield TextEvent(turn.request, turn.content)
-            self._texts.append(turn.content)
-        if turn.content or calls:
-            said = replace(turn.collector.response(), tool_calls=calls).to_message()
-            yield from self._append(replace(said, native=None))
-        yield from turn.batch.stop(why)
-        yield from self._append_replies(turn)
+        whole = replace(turn.collector.response(), tool_calls=calls, native=None)
+        return whole.to_message()
 
     def _run_calls(
         self, turn: _Turn, response: Response
@@ -526,8 +540,8 @@ class Run:
         if "suspended" in statuses:
             for call in batch.calls:
                 self._adopt_child(call)
-            said = [str(call.signal) for call in batch.calls if call.signal]
-            self.waits_because = said[0] if said else ""
+            waiting = (c.signal for c in batch.calls if c.status == "suspended")
+            self.waits_because = str(next(waiting))
             self._suspended = True
             return False
         if "interrupted" in statuses:
@@ -539,7 +553,7 @@ class Run:
 
     def _adopt_child(self, call: Call) -> None:
         """Keep where the run inside *call*, if there is one, is to resume."""
-        if call.signal is not None and call.signal.messages:
+        if isinstance(call.signal, PromptSuspend) and call.signal.messages:
             within = call.call.id
             self.children[within] = call.signal.messages
             for name, messages in call.signal.children.items():
@@ -595,14 +609,16 @@ class Run:
     def _mend(self) -> None:
         """Answer the calls of a run that was left in the middle of a batch."""
         turn: Optional[_Turn] = getattr(self, "_turn", None)
-        lacking = {call.id for call in unanswered(self._transcript)}
-        if self._done or turn is None or not lacking or not self.recipe.tools_complete:
+        if self._done or turn is None:
             return
+        if not turn.said and turn.batch.started:
+            self._keep(self._partial(turn))
+        lacking = {call.id for call in unanswered(self._transcript)}
         turn.batch.leave()
         for call, reply in turn.batch.replies():
-            if call.call.id in lacking:
-                self._transcript.append(reply)
-                self.messages.append(reply)
+            finished = call.status != "not_run" or self.recipe.tools_complete
+            if call.call.id in lacking and finished:
+                self._keep(reply)
 
     def _raise_if_wanted(self, call: Call) -> None:
         tool, failed = call.tool, call.status == "error" and not call.has_result
@@ -767,9 +783,14 @@ class Run:
         return truncate(text, self.recipe.error_max_length)
 
     def _append(self, message: Message) -> Events:
+        self._keep(message)
+        yield MessageEvent(self._sent(), message)
+
+    def _keep(self, message: Message) -> None:
+        if message.role == "assistant":
+            self._turn.said = True
         self._transcript.append(message)
         self.messages.append(message)
-        yield MessageEvent(self._sent(), message)
 
     def _sent(self) -> Request:
         """Return the request of this iteration with the transcript as it is now."""

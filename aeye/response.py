@@ -177,6 +177,11 @@ class Collector:
         """The calls that were said to be complete."""
         return tuple(entry.call for entry in self._calls if entry.done)
 
+    @property
+    def open_calls(self) -> bool:
+        """Whether there are calls that nobody said to be complete."""
+        return any(not entry.done for entry in self._calls)
+
     def pieces(self, call_id: str) -> list[str]:
         """Return the live list of argument pieces of a call, in order of arrival."""
         for entry in reversed(self._calls):
@@ -214,25 +219,40 @@ class Collector:
         if named is not None:
             named = self._open(named).call
         if delta is not None:
-            entry = self._find(delta.id) or self._open(ToolCall(delta.id, delta.name))
+            entry = self._find(delta) or self._open(ToolCall(delta.id, delta.name))
             if delta.mode == "replace":
                 entry.pieces = []  # anew: an event may still hold the old list
             entry.pieces.append(delta.arguments)
             delta = replace(delta, id=entry.call.id, name=entry.call.name)
         if call is not None:
-            entry = self._find(call.id) or self._open(call)
+            entry = self._find(call, whole=True) or self._open(call)
             call = entry.call = replace(call, id=entry.call.id)
             entry.done = True
         return replace(
             chunk, tool_call_named=named, tool_call_arguments=delta, tool_call=call
         )
 
-    def _find(self, raw: str) -> _Call | None:
-        """Return the open call that *raw* speaks of; an empty id means the last."""
-        for entry in reversed(self._calls):
-            if not entry.done and raw in ("", entry.raw, entry.call.id):
-                return entry
-        return None
+    def _find(
+        self, said: ToolCall | ToolCallDelta, whole: bool = False
+    ) -> _Call | None:
+        """Return the open call that *said* speaks of; an empty id means any.
+
+        Of several it is one with the name that is said, if there is one; a piece goes
+        to the last of them, a whole call to the one that it completes.
+        """
+        known = ("", said.name)
+        found = [
+            entry
+            for entry in reversed(self._calls)
+            if not entry.done and said.id in ("", entry.raw, entry.call.id)
+        ]
+        if len(found) > 1 and said.name:
+            found = [entry for entry in found if entry.call.name in known] or found
+        if len(found) > 1 and whole:
+            found = [e for e in found if "".join(e.pieces) == said.arguments] or [
+                found[-1]
+            ]
+        return found[0] if found else None
 
     def _open(self, call: ToolCall) -> _Call:
         given = call.id

@@ -365,7 +365,11 @@ class TestEvents:
         ]
         events, _ = told(
             agent(
-                [Chunk(tool_call_arguments=delta) for delta in deltas], "done"
+                [
+                    *(Chunk(tool_call_arguments=delta) for delta in deltas),
+                    Chunk(finish_reason="tool_calls"),
+                ],
+                "done",
             ).prompt("hi")
         )
 
