@@ -1072,3 +1072,168 @@ def test_attempt() -> None:
     value, error = attempt(int, "x")
 
     assert (value, type(error)) == (None, ValueError)
+
+
+# Left in the middle
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+@pytest.mark.parametrize("stop", ["tool_start", "tool_output", "message", "request"])
+def test_a_run_that_is_left_is_paired(mode: Any, stop: str) -> None:
+    """Wherever a reader stops, every call in ``messages`` is answered once."""
+    model = model_of(calls(("ping", {}), ("ping", {}), ("ping", {})), "done")
+    prompt = Prompt("p", "x", tools=[ping], tool_execution=mode)
+
+    with prompt.run({}, model.context()) as events:
+        for event in events:
+            if event.type == stop:
+                break
+
+    called = [c.id for m in events.messages for c in m.tool_calls]
+    assert [m.tool_call_id for m in events.messages if m.role == "tool"] == called
+    assert threads() == 0
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_what_leaves_from_a_tool_leaves_a_paired_history(mode: Any) -> None:
+    """What is no exception leaves at once; the history is paired all the same."""
+
+    @tool
+    def out() -> None:
+        """Leave."""
+        raise Stop("out")
+
+    model = model_of(calls(("ping", {}), ("out", {}), ("ping", {})), "never")
+    events = Prompt("p", "x", tools=[out, ping], tool_execution=mode).run(
+        {}, model.context()
+    )
+
+    with pytest.raises(Stop):
+        list(events)
+
+    assert [m.role for m in events.messages] == ["assistant", "tool", "tool", "tool"]
+
+
+@pytest.mark.parametrize("mode", ["parallel", "immediate"])
+def test_a_call_that_stops_does_not_stop_those_beside_it(mode: Any) -> None:
+    """Side by side, what is run never depends on which call is the quicker."""
+    batch = calls(("stop", {}), ("ping", {}), ("ping", {}), ("ping", {}))
+    tools = [stopper(PromptSuspend), ping]
+
+    for _ in range(20):
+        events = events_of(
+            Prompt("p", "x", tools=tools, tool_execution=mode), model_of(batch)
+        )
+        assert about(events, "output") == ["output ping"] * 3
+
+
+def test_every_call_that_needs_consent_waits() -> None:
+    """Two calls that need consent wait together; the others are run."""
+    pay = tool(ping.call.fn, name="pay", approval=True)
+    batch = calls(("pay", {}, "a"), ("ping", {}, "b"), ("pay", {}, "c"))
+
+    for mode in ("parallel", "immediate"):
+        prompt = Prompt("p", "x", tools=[pay, ping], tool_execution=mode)
+        last = events_of(prompt, model_of(batch))[-1]
+        answered = [m.tool_call_id for m in last.request.messages if m.role == "tool"]
+        assert (last.type, answered) == ("suspend", ["b"])
+
+
+@pytest.mark.parametrize("kind", [PromptSuspend, ToolInterrupt])
+def test_a_validate_may_stop_the_run(kind: type[Exception]) -> None:
+    """A signal from a tool's validate is heard as one from the tool."""
+
+    def check(args: Any) -> None:
+        raise kind("because")
+
+    made = Tool("t", lambda given: "no", schema={"type": "object"}, validate=check)
+
+    events = events_of(Prompt("p", "x", tools=[made]), model_of(calls(("t", {}))))
+
+    stopped = [e for e in events if e.type in ("tool_suspend", "tool_interrupt")]
+    assert [e.reason for e in stopped] == ["because"]
+    assert "tool_error" not in [e.type for e in events]
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_exception_without_words() -> None:
+    """An exception that cannot be printed is told by its class."""
+
+    @tool
+    def bad() -> None:
+        """Fail."""
+        raise Mute
+
+    model = model_of(calls(("bad", {})), "ok")
+
+    events = events_of(Prompt("p", "x", tools=[bad]), model)
+
+    assert replies(model) == ["Error executing tool: Mute, args: {}"]
+    assert [e.to_dict() for e in events]
+
+
+async def later() -> str:
+    return "late"
+
+
+def test_what_would_have_to_be_awaited() -> None:
+    """A function that gives a coroutine is an error that says so."""
+    made = Tool("t", lambda given: later(), schema={"type": "object"})
+    model = model_of(calls(("t", {})), "ok")
+
+    Prompt("p", "x", tools=[made])({}, model.context())
+
+    assert "aeye is synchronous" in replies(model)[0]
+
+
+def test_a_call_that_was_cut_is_not_run() -> None:
+    """A stream that ends inside a call, without a finish, is cut: nothing is run."""
+    chunks = [
+        Chunk("so"),
+        Chunk(tool_call_named=ToolCall("a", "ping", "")),
+        Chunk(tool_call_arguments=ToolCallDelta("a", arguments="{}")),
+    ]
+    model = model_of(chunks, mode="stream")
+
+    with pytest.raises(aeye.StreamCutError, match="middle of a tool call") as e:
+        Prompt("p", "x", tools=[ping])({}, model.context())
+
+    assert e.value.partial == "so"
+
+
+def test_replies_are_left_out_only_at_the_end() -> None:
+    """Without ``tools_complete`` a model that is asked again still gets every reply."""
+    model = model_of(calls(("zz", {}), ("ping", {})), "ok")
+
+    Prompt("p", "x", tools=[ping], tools_complete=False)({}, model.context())
+
+    assert len(replies(model)) == 2
+
+
+def test_long_names_are_cut() -> None:
+    """A made-up name of any length costs no more than other errors."""
+    model = model_of(calls(("z" * 10_000, {})), "ok")
+
+    Prompt("p", "x", tools=[ping], validation_error_max_length=100)({}, model.context())
+
+    assert len(replies(model)[0]) < 200
+
+
+def test_a_stream_that_raises_when_closed() -> None:
+    """What a stream raises when it is closed is nobody's business."""
+
+    def stream(request: Any) -> Any:
+        try:
+            yield Chunk("a")
+            yield Chunk("b")
+        finally:
+            raise RuntimeError("on close")
+
+    with Prompt("p", "x").run({}, Context(stream=stream)) as events:
+        for event in events:
+            if event.type == "text_partial":
+                break
