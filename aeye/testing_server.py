@@ -32,11 +32,23 @@ from .errors import AeyeError, RateLimitError, StatusError, StreamCutError
 from .message import Json
 from .request import Request
 from .response import Chunk, Response
+from .testing_anthropic import (
+    decode_messages,
+    encode_messages,
+    encode_messages_error,
+    encode_messages_events,
+)
 from .testing_chat import (
     decode_chat,
     encode_chat,
     encode_chat_error,
     encode_chat_events,
+)
+from .testing_gemini import (
+    decode_gemini,
+    encode_gemini,
+    encode_gemini_error,
+    encode_gemini_events,
 )
 from .testing_responses import (
     decode_responses,
@@ -64,7 +76,8 @@ class Model(Protocol):
 class ServerFormat:
     """One vendor's format, from the server's side."""
 
-    # What the base URL ends in, and the whole paths that are served.
+    # What the base URL ends in, and the whole paths that are served. What its named
+    # groups match is added to the body.
     base: str
     path: Pattern[str]
     decode: Callable[[Json], Request]
@@ -94,6 +107,26 @@ _FORMATS: Dict[str, ServerFormat] = {
         encode=encode_responses,
         encode_events=encode_responses_events,
         encode_error=encode_responses_error,
+    ),
+    "messages": ServerFormat(
+        "",
+        re.compile(r"/v1/messages"),
+        decode=decode_messages,
+        is_streamed=lambda path, body: body.get("stream") is True,
+        encode=encode_messages,
+        encode_events=encode_messages_events,
+        encode_error=encode_messages_error,
+    ),
+    "gemini": ServerFormat(
+        "",
+        re.compile(
+            r"/v1(?:beta)?/(?:models/)?(?P<model>[^:]+):(stream)?[gG]enerateContent"
+        ),
+        decode=decode_gemini,
+        is_streamed=lambda path, body: path.endswith(":streamGenerateContent"),
+        encode=encode_gemini,
+        encode_events=encode_gemini_events,
+        encode_error=encode_gemini_error,
     ),
 }
 
@@ -231,12 +264,14 @@ class _Handler(BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         spoken = self.server.format
         path = self.path.partition("?")[0]
-        if not spoken.path.fullmatch(path):
+        found = spoken.path.fullmatch(path)
+        if found is None:
             self._fail(StatusError(f"there is no {path} here", status=404))
             return
         try:
             body = json.loads(data)
-            request = spoken.decode(body)
+            asked = {**body, **found.groupdict()}
+            request = spoken.decode(asked)
         except (ValueError, TypeError, KeyError, AttributeError) as exc:
             problem = f"the request cannot be read: {exc!r}"
             self._fail(StatusError(problem, status=400, code="invalid_request"))
@@ -245,9 +280,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.owner.requests.append(request)
         self.server.count("requests")
         if spoken.is_streamed(path, body):
-            self._stream(request, body)
+            self._stream(request, asked)
         else:
-            self._answer(request, body)
+            self._answer(request, asked)
 
     def do_GET(self) -> None:
         self._fail(StatusError(f"there is no {self.path} here", status=404))
