@@ -129,6 +129,8 @@ class Run:
         self.closing = False
         self._done = False
         self._transcript: List[Message] = []
+        # By id, the places of calls that had waited: their replies are kept in order.
+        self._places: Dict[Optional[str], int] = {}
         # The message that opened the turn.
         self._opening: Optional[Message] = None
         self._texts: List[str] = []
@@ -234,11 +236,12 @@ class Run:
         for call in calls:
             if call.id in found:
                 turn.batch.add(call, found[call.id])
+        asked = next(m for m in reversed(self._transcript) if m.tool_calls)
+        self._places = {call.id: n for n, call in enumerate(asked.tool_calls)}
         yield from turn.batch.finish()
         going = yield from self._ran(turn, "")
-        waiting = frozenset(call.id for call in unanswered(self._transcript))
-        self._transcript = list(repair(self._transcript, pending=waiting))
-        self._suspended = self._suspended or bool(waiting)
+        waiting = bool(unanswered(self._transcript))
+        self._suspended = self._suspended or waiting
         return going and not waiting
 
     def _adopt(self, plan: Plan) -> None:
@@ -789,7 +792,11 @@ class Run:
     def _keep(self, message: Message) -> None:
         if message.role == "assistant":
             self._turn.said = True
-        self._transcript.append(message)
+        place = self._places.get(message.tool_call_id, -1)
+        at = len(self._transcript)
+        while 0 <= place < self._places.get(self._transcript[at - 1].tool_call_id, -1):
+            at -= 1
+        self._transcript.insert(at, message)
         self.messages.append(message)
 
     def _sent(self) -> Request:

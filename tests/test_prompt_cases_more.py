@@ -145,3 +145,16 @@ def test_ctrl_c_leaves_whole_messages() -> None:
         "[interrupted]",
         "[not run: cancelled]",
     ]
+
+
+def test_replies_to_calls_that_waited_take_their_place() -> None:
+    """A call decided later is answered in its place, before its finished siblings."""
+    model = ScriptedModel(calls(("wait", {}, "a"), ("ping", {}, "b")), "done")
+    prompt = Prompt("p", "x", tools=[wait, ping], tool_execution="parallel")
+    *_, suspended = prompt.run({}, model.context())
+
+    ctx = model.context(messages=suspended.messages, decisions={"a": "no"})
+    told = [e for e in prompt.run({}, ctx) if e.type == "message"]
+
+    replies = [m.tool_call_id for m in told[0].request.messages if m.role == "tool"]
+    assert replies == ["a", "b"]
