@@ -503,6 +503,8 @@ class Batch:
         if answer is not None or error is not None:
             yield from self._heed(call, answer, error)
             return False
+        if self._setup.abort.is_set():  # while somebody was asked, or told
+            return False
         call.status, call.started = "running", True
         tool = cast(Tool[Any], call.tool)
         yield ToolStartEvent(self._request, tool, call.call.id, call.args)

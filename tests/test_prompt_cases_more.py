@@ -158,3 +158,23 @@ def test_replies_to_calls_that_waited_take_their_place() -> None:
 
     replies = [m.tool_call_id for m in told[0].request.messages if m.role == "tool"]
     assert replies == ["a", "b"]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+def test_an_abort_while_a_call_is_prepared_keeps_it_from_starting(mode: Any) -> None:
+    """Nothing starts after an abort, not even a call that is about to."""
+    abort = Abort()
+    schema = {"type": "object", "properties": {"o": {"type": "object"}}}
+    made = Tool("t", lambda given: "ran", schema=schema)
+    model = ScriptedModel(calls(("t", {"o": "{}"}), ("t", {"o": "{}"})))
+    prompt = Prompt("p", "x", tools=[made], tool_execution=mode)
+    stream = prompt.run({}, model.context(signal=abort))
+    seen = []
+
+    for event in stream:
+        seen.append(event.type)
+        if event.type == "tool_arg_repair_attempt":
+            abort.set()
+
+    assert "tool_start" not in seen
+    assert {m.text[:9] for m in stream.messages[1:]} == {"[aborted:"}
