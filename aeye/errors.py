@@ -5,7 +5,7 @@
     AeyeError                                       .messages
     ├── TemplateError               (ValueError)    .line .column .source
     ├── SchemaError                 (ValueError)    .path
-    ├── ProviderError                               .provider .retryable
+    ├── ProviderError                               .provider .retryable .partial
     │   ├── TransportError          (OSError)       no usable HTTP answer
     │   ├── StatusError                             .status .body .request_id
     │   │   ├── AuthError                           401, 403
@@ -13,7 +13,7 @@
     │   │   ├── ContextLengthError                  the request does not fit the model
     │   │   └── ServerError                         5xx
     │   ├── ProtocolError           (ValueError)    an answer that cannot be read
-    │   ├── StreamCutError                          ended without its end mark; .partial
+    │   ├── StreamCutError                          ended without its end mark
     │   └── CapabilityError                         the model cannot do what was asked
     ├── ToolError                                   .tool
     │   ├── ToolNotFoundError       (LookupError)
@@ -138,6 +138,8 @@ class ProviderError(AeyeError):
 
     # Whether asking again may help.
     retryable = False
+    # The text that had arrived when a stream failed.
+    partial = ""
 
     def __init__(
         self,
@@ -235,7 +237,6 @@ class StreamCutError(ProviderError):
         partial: str = "",
     ) -> None:
         super().__init__(message, provider=provider, usage=usage)
-        # The text that had arrived.
         self.partial = partial
 
 

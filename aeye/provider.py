@@ -13,12 +13,13 @@ import os
 import re
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
-from urllib.parse import quote, urlsplit
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from urllib.parse import quote
 
 from .context import Context
 from .delivery import apply_plan, is_planned
 from .errors import (
+    AeyeError,
     AuthError,
     CapabilityError,
     ProtocolError,
@@ -30,7 +31,8 @@ from .errors import (
 from .media import resolve_messages
 from .message import ToolCall
 from .request import Request
-from .response import Chunk, Collector, Response, join, split
+from .response import Chunk, Collector, Response, split
+from .secret import ApiKey, Mask, bare_url, public_url
 from .sse import EventReader
 from .transport import (
     HttpTransport,
@@ -42,11 +44,12 @@ from .transport import (
     retry_after,
 )
 from .vendor import Vendor, find_facts
-from .wire import ModelFacts, StreamDecoder, Wire, read_json, status_error
+from .wire import ModelFacts, StreamDecoder, Wire, read_answer, status_error
 from .wire_anthropic import MESSAGES
 from .wire_chat import CHAT
 from .wire_gemini import GEMINI
 from .wire_responses import RESPONSES
+from .wire_text import MendingDecoder
 
 __all__ = ["ApiKey", "Provider", "WIRES"]
 
@@ -69,38 +72,6 @@ _REQUEST_IDS = ("x-request-id", "request-id")
 _VERSION = re.compile(r"/v\d\w*$")
 
 _write = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
-
-class ApiKey:
-    """A key, or the names of the environment variables that hold it.
-
-    The key is in no repr and in no pickle: where a pickle is opened, the environment
-    is asked again.
-    """
-
-    def __init__(self, value: str | None, names: tuple[str, ...]) -> None:
-        self._value = value
-        self.names = names
-
-    def get(self) -> str | None:
-        """Return the key, or None where there is none."""
-        if self._value is not None:
-            return self._value
-        found = (os.environ.get(name, "").strip() for name in self.names)
-        return next((value for value in found if value), None)
-
-    def __repr__(self) -> str:
-        return f"ApiKey({self.names!r})"
-
-    def __getstate__(self) -> Dict[str, Any]:
-        return {"names": self.names}
-
-    def __setstate__(self, state: Dict[str, Any]) -> None:
-        self._value = None
-        self.names = state["names"]
-
-    def __deepcopy__(self, memo: Dict[int, Any]) -> ApiKey:
-        return self
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -138,8 +109,9 @@ class Provider:
             facts = self.facts_of(model)
             request = _fit(request, facts, self.wire)
             return request if is_planned(request) else apply_plan(request, facts)
-        except ProviderError as exc:
-            raise self._sign(exc) from exc.__cause__
+        except AeyeError as exc:
+            self._sign(exc)
+            raise
 
     def facts_of(self, model: str) -> ModelFacts:
         """Return what is known of *model* here."""
@@ -164,11 +136,12 @@ class Provider:
                 check_abort(signal)
                 raise
             if _kind(reply) == "events":
-                response = join(_chunks([data], self.wire.decoder(facts), signal))
+                response = _join(_chunks([data], self._decoder(facts), signal))
             else:
-                response = self.wire.decode(read_json(data), facts)
-        except ProviderError as exc:
-            raise self._sign(exc) from exc.__cause__
+                response = self.wire.decode(read_answer(data), facts)
+        except AeyeError as exc:
+            self._sign(exc)
+            raise
         if not response.tool_calls:
             return response
         dialects = _dialects(request)
@@ -192,6 +165,7 @@ class Provider:
         facts = self.facts_of(str(request.model))
         dialects = _dialects(request)
         drain = 0.0
+        said: List[str] = []
         reply: Optional[Reply] = None
         try:
             reply = self._open(request, facts, True, signal)
@@ -199,10 +173,13 @@ class Provider:
             for chunk in chunks:
                 if dialects and (chunk.tool_call_named or chunk.tool_call):
                     chunk = _mark(chunk, dialects)
+                if chunk.content:
+                    said.append(chunk.content)
                 yield chunk
             drain = _DRAIN
-        except ProviderError as exc:
-            raise self._sign(exc) from exc.__cause__
+        except AeyeError as exc:
+            self._sign(exc, "".join(said))
+            raise
         finally:
             if reply is not None:
                 reply.close(drain)
@@ -214,10 +191,13 @@ class Provider:
 
     def _read(self, reply: Reply, facts: ModelFacts, signal: Any) -> Iterator[Chunk]:
         if _kind(reply) != "json":
-            return _chunks(reply, self.wire.decoder(facts), signal)
+            return _chunks(reply, self._decoder(facts), signal)
         # The host does not stream, and answers as if it had not been asked to.
         data = read_body(reply, _LIMIT, signal)
-        return iter(split(self.wire.decode(read_json(data), facts)))
+        return iter(split(self.wire.decode(read_answer(data), facts)))
+
+    def _decoder(self, facts: ModelFacts) -> StreamDecoder:
+        return MendingDecoder(self.wire.decoder(facts))
 
     def _open(
         self, request: Request, facts: ModelFacts, stream: bool, signal: Any
@@ -253,18 +233,16 @@ class Provider:
     def _failed(self, reply: Reply, signal: Any) -> tuple[StatusError, bool]:
         """Return the error a reply stands for, and whether to ask again."""
         status, headers = reply.status, reply.headers
-        body: Any = read_body(reply, _ERROR_LIMIT, signal).decode("utf-8", "replace")
-        key = self.key.get()
-        # Some hosts repeat a wrong key. What is shorter is a placeholder, or a word.
-        if key is not None and len(key) >= 8:
-            body = body.replace(key, "[key]")
+        data = read_body(reply, _ERROR_LIMIT, signal, cut=True)
+        # Now, since some hosts repeat a wrong key and what is cut is hard to find.
+        text = self._mask().hide(data.decode("utf-8", "replace"))
         try:
-            body = read_json(body)
+            body = read_answer(text.encode("utf-8"))
         except ProtocolError:
-            body = body[:2000]
+            body = text[:2000]
         fault = self.wire.decode_error(status, headers, body)
         if 300 <= status < 400:
-            host = urlsplit(headers.get("location", "")).netloc
+            host = _host(headers.get("location", ""))
             where = f" (to {host})" if host else ""
             fault = replace(
                 fault,
@@ -297,7 +275,7 @@ class Provider:
         lost = self.__dict__.get("_lost")
         if lost:
             raise ValueError(
-                f"the headers {list(lost)} given to connect() are not pickled; "
+                f"{' and '.join(lost)} given to connect() are not pickled; "
                 "connect() anew"
             )
         key = self.key.get()
@@ -323,25 +301,53 @@ class Provider:
             self.__dict__["_made"] = made
         return made[1]  # type: ignore[no-any-return]  # kept beside the fields, which are frozen
 
-    def _sign(self, exc: ProviderError) -> ProviderError:
-        if exc.provider is None:
-            exc.provider = self.vendor.name
-        return exc
+    def _sign(self, exc: AeyeError, said: str = "") -> None:
+        """Make *exc* fit to leave: with a name and what was *said*, without secrets."""
+        if isinstance(exc, ProviderError):
+            exc.provider = exc.provider or self.vendor.name
+            exc.partial = said or exc.partial
+        self._mask().clean(exc)
+
+    def _mask(self) -> Mask:
+        return Mask(self.key.get(), self.headers or {}, self.base_url)
 
     def __getstate__(self) -> Dict[str, Any]:
         state = {k: v for k, v in self.__dict__.items() if k != "_made"}
-        lost = self.__dict__.get("_lost", ()) or tuple(self.headers or ())
-        return {**state, "headers": None, "_lost": lost}
+        lost = list(self.__dict__.get("_lost", ()))
+        if self.headers:
+            lost.append(f"the headers {list(self.headers)}")
+        url = public_url(self.base_url)
+        if url != self.base_url:
+            lost.append("what is secret in the base_url")
+        return {**state, "headers": None, "base_url": url, "_lost": tuple(lost)}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> Provider:
-        return replace(self, transport=copy.deepcopy(self.transport, memo))
+        made = replace(self, transport=copy.deepcopy(self.transport, memo))
+        made.__dict__.update(_lost=self.__dict__.get("_lost", ()))
+        return made
 
     def __repr__(self) -> str:
-        host = urlsplit(self.base_url).netloc
+        host = _host(self.base_url)
         return f"<Provider {self.vendor.name}:{self.model} ({self.wire.name}, {host})>"
+
+
+def _host(url: str) -> str:
+    return bare_url(url).partition("://")[2].partition("/")[0]
+
+
+def _join(chunks: Iterable[Chunk]) -> Response:
+    """As ``join``; an error has the text so far."""
+    collector = Collector()
+    try:
+        for chunk in chunks:
+            collector.add(chunk)
+    except ProviderError as exc:
+        exc.partial = collector.content
+        raise
+    return collector.response()
 
 
 def _chunks(pieces: Any, decoder: StreamDecoder, signal: Any) -> Iterator[Chunk]:

@@ -240,19 +240,17 @@ class Collector:
         Of several it is one with the name that is said, if there is one; a piece goes
         to the last of them, a whole call to the one that it completes.
         """
-        known = ("", said.name)
-        found = [
-            entry
-            for entry in reversed(self._calls)
-            if not entry.done and said.id in ("", entry.raw, entry.call.id)
-        ]
-        if len(found) > 1 and said.name:
-            found = [entry for entry in found if entry.call.name in known] or found
-        if len(found) > 1 and whole:
-            found = [e for e in found if "".join(e.pieces) == said.arguments] or [
-                found[-1]
-            ]
-        return found[0] if found else None
+        last = named = None
+        for entry in reversed(self._calls):
+            if entry.done or said.id not in ("", entry.raw, entry.call.id):
+                continue
+            last = last or entry
+            if said.name and entry.call.name not in ("", said.name):
+                continue
+            if not whole or "".join(entry.pieces) == said.arguments:
+                return entry
+            named = entry
+        return named or last
 
     def _open(self, call: ToolCall) -> _Call:
         given = call.id

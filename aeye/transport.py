@@ -172,8 +172,10 @@ def check_abort(signal: Any) -> None:
         raise AbortedError("the run was aborted")
 
 
-def read_body(reply: Reply, limit: int, signal: Any = None) -> bytes:
-    """Read all of a body and close the reply.
+def read_body(
+    reply: Reply, limit: int, signal: Any = None, *, cut: bool = False
+) -> bytes:
+    """Read all of a body and close the reply; with *cut*, as much as can be had.
 
     Raises:
         ProtocolError: there are more than *limit* bytes.
@@ -184,17 +186,22 @@ def read_body(reply: Reply, limit: int, signal: Any = None) -> bytes:
     size = 0
     try:
         said = reply.headers.get("content-length", "")
-        if said.isdigit() and int(said) > limit:
+        if said.isdigit() and int(said) > limit and not cut:
             raise ProtocolError(f"a body of {said} bytes; at most {limit} are read")
         for piece in reply:
             size += len(piece)
-            if size > limit:
-                raise ProtocolError(f"a body of more than {limit} bytes")
             pieces.append(piece)
             check_abort(signal)
+            if size > limit:
+                break
+    except TransportError:
+        if not cut:
+            raise
     finally:
         reply.close()
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    if size > limit and not cut:
+        raise ProtocolError(f"a body of more than {limit} bytes")
+    return b"".join(pieces)[:limit]
 
 
 class HttpTransport:
@@ -362,7 +369,9 @@ class _Line:
         else:
             # Not through the session: an entry in ~/.netrc would replace our key.
             request = requests.PreparedRequest()
-            known = {**session.headers, **headers}
+            # Others can make gigabytes of a few bytes at once.
+            own = {"Accept-Encoding": "gzip, deflate"}
+            known = {**session.headers, **own, **headers}
             request.prepare("POST", url, headers=known, data=body)
         settings = session.merge_environment_settings(url, {}, True, None, None)
         return request, settings
@@ -439,17 +448,25 @@ class _HttpReply:
                     return
 
 
+# Bytes to read at once. gzip makes at most a thousand times as many of them.
+_BLOCK = 16 * 1024
+
+
 def _pieces(response: Any) -> Iterator[bytes]:
-    """Yield the body as it arrives."""
+    """Yield the body as it arrives, in pieces of bounded size."""
+    if "," in response.headers.get("content-encoding", ""):
+        raise ProtocolError("a body that is compressed twice")
     raw = response.raw
     read1 = getattr(raw, "read1", None)
-    if getattr(raw, "chunked", False) or "content-length" in response.headers:
-        yield from response.iter_content(None)
+    if getattr(raw, "chunked", False):
+        yield from response.iter_content(_BLOCK)
     elif read1 is None:  # urllib3 1: without chunks, whole blocks or single bytes
-        yield from response.iter_content(1)
+        streams = "event-stream" in response.headers.get("content-type", "")
+        whole = "content-length" in response.headers and not streams
+        yield from response.iter_content(_BLOCK if whole else 1)
     else:
         while True:
-            piece = read1(65536, decode_content=True)
+            piece = read1(_BLOCK, decode_content=True)
             if not piece:
                 return
             yield piece

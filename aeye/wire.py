@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections import deque
 from dataclasses import dataclass, field
 from typing import (
@@ -47,8 +48,13 @@ __all__ = [
     "ModelFacts",
     "StreamDecoder",
     "Wire",
+    "map_texts",
+    "may_be_halved",
+    "mend_all",
+    "mend_text",
     "merge_extra",
     "no_headers",
+    "read_answer",
     "read_arguments",
     "read_count",
     "read_json",
@@ -136,10 +142,13 @@ class Fault:
 class StreamDecoder(Protocol):
     """Turns the events of one stream into chunks. One object per stream."""
 
-    # The format's end mark has been seen: what follows is not read.
-    ended: bool
-    # What would count as a complete answer has been seen, the end mark perhaps not.
-    finished: bool
+    @property
+    def ended(self) -> bool:
+        """Whether the format's end mark has been seen: what follows is not read."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether a complete answer has been seen, the end mark perhaps not."""
 
     def feed(self, data: str, name: str) -> Iterable[Chunk]:
         """Return the chunks of one event: its data and its name ("" for none).
@@ -185,22 +194,36 @@ class Wire:
     lacks: FrozenSet[str] = frozenset()
 
 
-def read_json(text: str | bytes) -> Any:
+def read_answer(data: bytes) -> Any:
+    """Read the JSON of a whole body. What is no UTF-8, or half a character, is U+FFFD.
+
+    Raises:
+        ProtocolError: as ``read_json``.
+    """
+    text = data.decode("utf-8-sig", "replace")
+    value = read_json(text)
+    if not may_be_halved(text):
+        return value
+    return mend_all(value)
+
+
+def read_json(text: str) -> Any:
     """Read a vendor's JSON.
 
     Raises:
         ProtocolError: it is none, nests too deeply, or has a number too long.
     """
     try:
-        if isinstance(text, str) and text[:1] == "{":
+        if text[:1] == "{":
             # As json.loads, without its look for blanks, of which events have none.
             value, end = _scan(text)
             if end == len(text):
                 return value
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
-        start = text[:200]
-        raise ProtocolError(f"an answer that is no JSON: {start!r}") from exc
+        if not text.strip():
+            raise ProtocolError("an empty answer, where JSON was expected") from exc
+        raise ProtocolError(f"an answer that is no JSON: {text[:200]!r}") from exc
 
 
 def read_arguments(text: str) -> Json:
@@ -259,6 +282,58 @@ def read_objects(value: Any) -> list[Json]:
 
 
 _scan = json.JSONDecoder().raw_decode
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return *value* with every text in it, keys included, changed.
+
+    >>> map_texts({"a": ["b", 1], "c": ("d", None)}, str.upper)
+    {'A': ['B', 1], 'C': ('D', None)}
+    """
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        pairs = value.items()
+        return {map_texts(k, change): map_texts(v, change) for k, v in pairs}
+    if type(value) in (list, tuple):
+        return type(value)(map_texts(item, change) for item in value)
+    return value
+
+
+# Halves of a character beyond U+FFFF. JSON may hold one alone, UTF-8 may not: a text
+# with one in it can be neither printed nor sent.
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def mend_text(text: str) -> str:
+    r"""Join characters that are in two halves; what is half of none is U+FFFD.
+
+    >>> mend_text("\ud83d\ude00") == "\U0001f600", mend_text("a\ud83db")
+    (True, 'a\ufffdb')
+    """
+    if text.isascii() or _HALF.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def mend_all(value: Any) -> Any:
+    """Return JSON of a vendor's with all its texts mended.
+
+    Raises:
+        ProtocolError: it nests too deeply.
+    """
+    try:
+        return map_texts(value, mend_text)
+    except RecursionError:
+        raise ProtocolError("an answer that nests too deeply") from None
+
+
+def may_be_halved(json_text: str) -> bool:
+    """Whether texts in this JSON may hold half a character.
+
+    UTF-8 has no halves, so they can only have been written as escapes.
+    """
+    return "\\ud" in json_text or "\\uD" in json_text
 
 
 def text_chunk(content: str) -> Chunk:
@@ -333,6 +408,8 @@ class _Open:
 
     id: str
     name: str = ""
+    # Its place in the answer, None where that was not said.
+    key: Any = None
     pieces: List[str] = field(default_factory=list)
     # What the vendor keeps with the call, for the codec to see again.
     extra: Any = None
@@ -368,9 +445,9 @@ class CallAssembler:
 
     def __init__(self) -> None:
         self._calls: List[_Open] = []
-        # The latest call by place and by id, and the last of all.
+        # The latest call by place, by id and name (and id alone), and the last of all.
         self._by_key: Dict[Any, _Open] = {}
-        self._by_id: Dict[str, _Open] = {}
+        self._by_id: Dict[Tuple[str, str], _Open] = {}
         self._last: Optional[_Open] = None
         # Calls that wait to be named, and ids of those that are named and not done.
         self._waiting: Deque[_Open] = deque()
@@ -400,17 +477,19 @@ class CallAssembler:
         chunks: list[Chunk] = []
         if call is None:
             chunks = self._complete_last()
-            call = self._last = self._by_key[key] = _Open(id)
+            call = self._last = self._by_key[key] = _Open(id, key=key)
             self._calls.append(call)
             self._waiting.append(call)
         if id:
-            self._by_id[id] = call
+            self._by_id[id, ""] = call
         if call.done:  # nothing may follow whole JSON but blanks
             return chunks
         call.extra = extra or call.extra
         if not call.named:  # what has been said of a call is not taken back
             call.id = call.id or id
             call.name = call.name or name
+        if id and call.name:
+            self._by_id[id, call.name] = call
         if arguments:
             call.pieces.append(arguments)
         return chunks + (self._hand_on(call) if call.named else self._announce())
@@ -451,15 +530,26 @@ class CallAssembler:
         if key is None:
             if not id:
                 return None if name else self._last
-            same = self._by_id.get(id)
+            same = self._find_by_id(id, name)
             return None if same is None or (same.done and name) else same
         call = self._by_key.get(key)
-        if call is None or (id and call.id and id != call.id):
-            return None  # some hosts have one index for all: the id decides
+        if call is None:
+            return None
+        if id and call.id and id != call.id:
+            # Some hosts have one index for all: the id decides.
+            same = self._find_by_id(id, name)
+            return None if same is None or same.done or same.key != key else same
         begins = name and (call.done or arguments.startswith("{"))
         if begins and not id and (call.done or _whole(call)):
             return None  # and some have no ids either
         return call
+
+    def _find_by_id(self, id: str, name: str) -> _Open | None:
+        """Return the latest call with this id; of two names, two calls."""
+        latest = self._by_id.get((id, ""))
+        if latest is None or not name or not latest.name:
+            return latest
+        return self._by_id.get((id, name))
 
     def _announce(self) -> list[Chunk]:
         """Name the calls that wait for it, in their order, as far as that goes."""
