@@ -84,11 +84,11 @@ class Check:
         self, schema: Schema, value: Any, sent: Union[str, ResponseFormat]
     ) -> Any:
         if isinstance(sent, ResponseFormat):
+            if sent.schema is not schema:
+                value = unwrap_root(schema, value)
             if sent.descriptor is not None:
                 dialect = get_descriptor_by_id(sent.descriptor)
-                value = decode_wire(sent.schema, value, dialect)
-            if sent.schema is not schema and not schema.is_object:
-                value = unwrap_root(schema, value)
+                value = decode_wire(schema, value, dialect)
         return value
 
     def _validated(self, value: Any, ctx: Context) -> Union[Accepted, Rejected]:

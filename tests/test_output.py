@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import Dict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeye.output import find_json, truncate
+from aeye.context import Context
+from aeye.decode import wrap_root
+from aeye.output import Accepted, Check, find_json, truncate
+from aeye.request import ResponseFormat
+from aeye.schema import Schema
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
@@ -60,3 +65,13 @@ def test_truncate() -> None:
     """A cut text says how much is missing; a limit of 0 or less never cuts."""
     assert truncate("abcdef", 3) == "abc… (3 more characters)"
     assert (truncate("abc", 3), truncate("abc", 0), truncate("abc", -1)) == ("abc",) * 3
+
+
+def test_a_bare_answer_is_decoded_too() -> None:
+    """Where the root went out wrapped, a bare answer is brought back all the same."""
+    schema = Schema(list[Dict[str, int]])
+    sent = ResponseFormat(wrap_root(schema), descriptor="openai-strict")
+    inner = '[[{"key": "a", "value": 1}]]'
+
+    for text in (inner, f'{{"value": {inner}}}'):
+        assert Check(schema)(text, sent, Context()) == Accepted([{"a": 1}])
