@@ -588,7 +588,9 @@ class _Decoder:
         piece = event.get("delta")
         if not piece or not isinstance(piece, str):
             return ()
-        item = self._find(event, {}) or self._open(event, {"type": kind})
+        item = self._by_id.get(_str(event.get("item_id")))
+        if item is None:
+            item = self._find(event, {}) or self._open(event, {"type": kind})
         if what == "arguments":
             return self._calls.add(item.key, "", "", piece)
         item.sent = True
