@@ -102,7 +102,7 @@ class _Reader:
             quantifier = _QUANTIFIER.match(self.pattern, self.pos)
             if quantifier:
                 self.pos = quantifier.end()
-                self.pos += self.peek() in ("?", "+")
+                self.pos += self.peek() == "?"
                 node = ("repeat", node, *_counts(quantifier))
             found.append(node)
         return ("all", found)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Iterable, List, Optional, Tuple
 
 from .errors import SchemaError
+from .message import Sparse
 from .schema_build import Limited, Shape, Text, Variant
-from .schema_normal import Json, plain
+from .schema_normal import Json, check_pattern, plain
 from .schema_value import ABSENT, to_json
 
 __all__ = [
@@ -23,8 +24,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Field:
+@dataclass(frozen=True, repr=False)
+class Field(Sparse):
     """What a schema says about one value, for use inside ``Annotated``.
 
     >>> from typing import Annotated
@@ -143,6 +144,8 @@ def _set_words(node: Json, note: Any, path: str) -> None:
     pattern = getattr(note, "pattern", None)
     if isinstance(pattern, re.Pattern):
         pattern = pattern.pattern
+    if isinstance(pattern, str):
+        check_pattern(pattern, path)
     for key, value in (("pattern", pattern), ("format", getattr(note, "format", None))):
         if isinstance(value, str) and not _set_on(node, ("string",), {key: value}):
             raise SchemaError(f"{key} fits text only", path=path)

@@ -14,12 +14,14 @@ from typing import Any, Dict, Iterator, List, Tuple, Union
 from urllib.parse import unquote, urljoin
 
 from .errors import SchemaError
+from .schema_slip import meant_keyword, pattern_problem
 
 __all__ = [
     "ANNOTATIONS",
     "IN_PLACE",
     "Json",
     "TYPES",
+    "check_pattern",
     "def_name",
     "hoist_root",
     "normalise",
@@ -117,7 +119,27 @@ def plain(value: Any, path: str = "$", depth: int = 0) -> Any:
         }
     if isinstance(value, (list, tuple)):
         return [plain(child, f"{path}.{n}", depth + 1) for n, child in enumerate(value)]
+    if isinstance(value, type) or hasattr(value, "__origin__"):
+        raise SchemaError(
+            f"{getattr(value, '__name__', value)!s:.80} is a Python type, and a dict "
+            "is JSON Schema: use a dataclass or a TypedDict, or write "
+            '{"type": "object", "properties": …}',
+            path=path,
+        )
     raise SchemaError(f"{value!r:.80} is not JSON", path=path)
+
+
+def check_pattern(pattern: str, path: str) -> None:
+    """Refuse text that is no regular expression.
+
+    Raises:
+        SchemaError: it is none, in ECMAScript or in Python.
+    """
+    problem = pattern_problem(pattern)
+    if problem is not None:
+        raise SchemaError(
+            f"{pattern!r:.80} is no regular expression: {problem}", path=path
+        )
 
 
 def subschemas(node: Json) -> Iterator[tuple[Tuple[Any, ...], Any]]:
@@ -268,6 +290,7 @@ class _Reader:
             if "$ref" in node and self.draft <= 7 and key not in ANNOTATIONS:
                 continue  # up to draft 7 a reference stands alone
             if key not in _DROPPED and key not in _REFERENCES:
+                _check_spelling(key, value, (*path, key))
                 self.keyword(out, key, value, (*path, key))
         if not ("$ref" in node and self.draft <= 7):
             self.old_spellings(out, node, path)
@@ -284,6 +307,8 @@ class _Reader:
                 ]
         elif key in _MAP:
             _need(isinstance(value, dict), key, "an object of schemas", value, path)
+            for name in value if key == "patternProperties" else ():
+                check_pattern(name, _shown((*path, name)))
             out[key] = {
                 name: self.node(child, (*path, name)) for name, child in value.items()
             }
@@ -464,6 +489,8 @@ def _set_plain(out: Json, key: str, value: Any, path: _Path) -> None:
     elif key in _TEXTS:
         _need(isinstance(value, str), key, "a string", value, path)
         value = _OLD_FORMATS.get(value, value) if key == "format" else value
+        if key == "pattern":
+            check_pattern(value, _shown(path))
     elif key == "required":
         if not isinstance(value, bool):  # of draft 3, and meant for the parent
             _need(_are_names(value), key, "a list of names", value, path)
@@ -514,6 +541,16 @@ def _required_members(properties: Json) -> List[str]:
         for name, child in properties.items()
         if isinstance(child, dict) and child.get("required") is True
     ]
+
+
+def _check_spelling(key: str, value: Any, path: _Path) -> None:
+    meant = meant_keyword(key, value)
+    if meant is not None:
+        raise SchemaError(
+            f"{key!r} is no keyword: {meant!r} is meant, or else begin a word of your "
+            "own with 'x-'",
+            path=_shown(path),
+        )
 
 
 def _each(value: Any, path: _Path) -> Iterator[tuple[Any, _Path]]:
