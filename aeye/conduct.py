@@ -600,7 +600,7 @@ class Conduct(Policy):
             reject_message=cast(Optional[str], wish.reject_message),
         )
         if self._settings.approvals is None:
-            self._waiting = request
+            self._waiting = self._waiting or request  # the first of a batch
             raise PromptSuspend
         return self._settings.approvals(request)
 
@@ -608,7 +608,8 @@ class Conduct(Policy):
         """A call has its outcome: middleware may change it, the hook sees it."""
         record = self._record(call)
         if call.status == "suspended":
-            inner = call.signal.request if call.signal is not None else None
+            signal = call.signal
+            inner = signal.request if isinstance(signal, PromptSuspend) else None
             if inner is not None:
                 path = f"{call.call.id}/{inner.tool_call_id}"
                 self._waiting = replace(inner, tool_call_id=path)

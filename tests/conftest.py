@@ -15,6 +15,16 @@ ROOT = Path(__file__).resolve().parents[1]
 # Recorded traffic and schemas to test with. They are not part of the repository.
 SHARED = ROOT.parent / "shared"
 
+# Endings of environment variables that say whose models are asked, and with which key.
+_OF_VENDORS = (
+    "_ACCOUNT_ID",
+    "_API_KEY",
+    "_API_TOKEN",
+    "_API_VERSION",
+    "_BASE_URL",
+    "_ENDPOINT",
+)
+
 _connect = socket.socket.connect
 
 
@@ -43,7 +53,7 @@ def _no_keys():
     """No test sees the keys and model names of whoever runs it."""
     patch = pytest.MonkeyPatch()
     for name in list(os.environ):
-        if name.endswith(("_API_KEY", "_BASE_URL")) or name == "AEYE_MODEL":
+        if name.endswith(_OF_VENDORS) or name in ("AEYE_MODEL", "HF_TOKEN"):
             patch.delenv(name)
     yield
     patch.undo()
