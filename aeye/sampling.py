@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any, Callable, Dict, List, Set, Tuple
 
 from .errors import SchemaError
-from .sampling_text import of_format, of_pattern
+from .sampling_text import of_base64, of_format, of_pattern, read_words
 from .schema import Schema, canonical_json
 from .schema_pattern import runnable
 
@@ -40,6 +40,8 @@ _LONGEST = 1000
 def sample(schema: Any, *, seed: int = 0) -> Any:
     """Return a JSON value that is valid under *schema*, any source of a schema.
 
+    If that is a type, a value of it can be built from the JSON.
+
     >>> sample({"type": "object", "properties": {"city": {"type": "string"}}})
     {'city': 'example city'}
     >>> sample({"type": "integer", "minimum": 3, "maximum": 3})
@@ -58,7 +60,8 @@ def sample(schema: Any, *, seed: int = 0) -> Any:
         except _ImpossibleError as exc:
             problem = str(exc), exc.path
             continue
-        found = list(itertools.islice(source.find(value), 8))
+        # A type may refuse what its schema cannot: a date too early, say.
+        found = source.load(value)[1][:8]
         if not found:
             return value
         wary.update(finding.path for finding in found)
@@ -129,6 +132,9 @@ class _Maker:
         node, spot = self._flat(node, spot)
         if node is False:
             raise _ImpossibleError("nothing is valid here", spot.path)
+        if self.trusting:
+            # What a dialect has no keyword for is said in the description.
+            node = {**read_words(node.get("description")), **node}
         if "const" in node:
             return node["const"]
         given = self._given(node, spot)
@@ -339,6 +345,11 @@ class _Maker:
                     f"no text was found for {pattern!r:.80}", spot.path
                 )
             return found
+        if formatted is None and node.get("contentEncoding") == "base64":
+            encoded = of_base64(text, (least, most))
+            if encoded is None:
+                raise _ImpossibleError("no base64 text is of this length", spot.path)
+            return encoded
         if formatted is None:
             # The end of the text is kept: it tells the items of an array apart.
             text = text[max(0, len(text) - most) :].strip()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import string
 from random import Random
@@ -9,7 +11,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from .schema_pattern import runnable
 
-__all__ = ["of_format", "of_pattern"]
+__all__ = ["of_base64", "of_format", "of_pattern", "read_words"]
 
 # A node of a pattern: ("set", characters), ("all", nodes), ("any", nodes) or
 # ("repeat", node, least, most).
@@ -72,6 +74,76 @@ def of_pattern(
         if fits(text):
             return text
     return None
+
+
+def of_base64(text: str, length: tuple[int, int]) -> str | None:
+    """Return *text* in base64, made to fit the *length*; None if none can.
+
+    >>> of_base64("example", (0, 80)), of_base64("example", (3, 5))
+    ('ZXhhbXBsZQ==', 'ZXhh')
+    """
+    least, most = length
+    # Every three bytes are four characters.
+    fewest, room = -(-least // 4) * 3, most // 4 * 3
+    data = text.encode()[:room].ljust(fewest, b"x")
+    encoded = base64.b64encode(data).decode()
+    return encoded if least <= len(encoded) <= most else None
+
+
+_NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
+_UNITS = {"character": "Length", "item": "Items", "key": "Properties"}
+_SIZED = re.compile(
+    r"(?:(Exactly|At least|At most) ([0-9]+)|([0-9]+) to ([0-9]+)) "
+    r"(character|item|key)s?\."
+)
+_WORDS = tuple(
+    (re.compile(rf"(?:^|(?<=\s)){words}\.(?=\s|$)"), keywords)
+    for words, keywords in (
+        (f"Between {_NUMBER} and {_NUMBER}", ("minimum", "maximum")),
+        (f"At least {_NUMBER}", ("minimum",)),
+        (f"At most {_NUMBER}", ("maximum",)),
+        (f"Greater than {_NUMBER}", ("exclusiveMinimum",)),
+        (f"Less than {_NUMBER}", ("exclusiveMaximum",)),
+        (f"A multiple of {_NUMBER}", ("multipleOf",)),
+    )
+)
+_PATTERN = re.compile(
+    r"Matches the pattern (.+?)\.(?=$|\n| Format: | Encoding: | No item twice\.)"
+)
+_NAMED = (
+    (re.compile(r"\bFormat: ([\w-]+)\."), "format"),
+    (re.compile(r"\bEncoding: ([\w-]+)\."), "contentEncoding"),
+)
+
+
+def read_words(description: Any) -> Dict[str, Any]:
+    """Read the keywords out of a description that says them in words.
+
+    So a rehearsal heeds what a real model would: a dialect's schema says there what
+    the dialect has no keyword for.
+
+    >>> read_words("Her age. Between 3 and 4.")
+    {'minimum': 3, 'maximum': 4}
+    >>> read_words("At most 5 items. No item twice.")
+    {'maxItems': 5, 'uniqueItems': True}
+    """
+    found: Dict[str, Any] = {}
+    if not isinstance(description, str):
+        return found
+    for sized in _SIZED.finditer(description):
+        word, size, low, high, unit = sized.groups()
+        if word in ("Exactly", "At least") or low:
+            found[f"min{_UNITS[unit]}"] = int(low or size)
+        if word in ("Exactly", "At most") or high:
+            found[f"max{_UNITS[unit]}"] = int(high or size)
+    for words, keywords in _WORDS:
+        for match in words.finditer(description):
+            found.update(zip(keywords, map(json.loads, match.groups())))
+    for words, keyword in ((_PATTERN, "pattern"), *_NAMED):
+        found.update((keyword, match[1]) for match in words.finditer(description))
+    if "No item twice." in description:
+        found["uniqueItems"] = True
+    return found
 
 
 class _Reader:

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import enum
 import json
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Dict,
+    List,
+    Literal,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+    TypedDict,
+    Union,
+)
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aeye import ask, connect
 from aeye.context import Abort, Context
 from aeye.decode import decode_wire, unwrap_root
 from aeye.descriptor import get_descriptor_by_id
@@ -18,7 +36,8 @@ from aeye.message import Message, ToolCall
 from aeye.rehearsal import Rehearsal, connect_rehearsal
 from aeye.request import Request, ResponseFormat, ToolDefinition
 from aeye.response import Response, join
-from aeye.schema import Schema
+from aeye.schema import Field, Schema
+from aeye.testing import LocalServer
 from aeye.usage import Usage
 
 PERSON = Schema(
@@ -453,3 +472,94 @@ def test_every_answer_is_right(schema: Any, target: str, seed: int) -> None:
     value = unwrap_root(source, value_of(model.execute(request).content, request))
 
     assert not list(source.find(value))
+
+
+class Pair(NamedTuple):
+    left: int
+    right: bytes = b""
+
+
+class Level(enum.Enum):
+    LOW = 1
+    HIGH = 2
+
+
+class Entry(TypedDict):
+    number: int
+    blob: Optional[bytes]
+
+
+@dataclass
+class Tree:
+    value: int
+    below: List[Tree]
+    left: Optional[Tree] = None
+
+
+@dataclass
+class Everything:
+    blob: bytes
+    place: Path
+    price: Decimal
+    key: UUID
+    span: timedelta
+    day: date
+    hour: time
+    moment: datetime
+    kinds: Set[Level]
+    pair: Tuple[int, str]
+    named: Pair
+    entry: Entry
+    by_number: Dict[int, bytes]
+    either: Union[int, bytes]
+    words: List[Literal["a", "b"]]
+    code: Annotated[str, Field(pattern="^[A-Z]{2}-[0-9]+$", min_length=5)]
+    few: Annotated[int, Field(ge=3, le=4)]
+    tree: Tree
+    anything: Any
+
+
+TYPES = [
+    *(bytes, Path, Decimal, UUID, timedelta, date, time, datetime, Level, Pair, Entry),
+    *(Tree, Everything, Any, Set[int], Set[bytes], Tuple[int, str], Tuple[bytes, ...]),
+    *(Dict[int, str], Dict[date, int], Optional[bytes], Union[int, bytes], List[Tree]),
+    *(List[Literal["a", "b"]], Annotated[str, Field(min_length=3, max_length=5)]),
+    *(Annotated[int, Field(gt=3, lt=5)], Annotated[bytes, Field(min_length=30)]),
+    *(Annotated[List[int], Field(min_length=4)], Annotated[bytes, Field(max_length=9)]),
+]
+
+
+@pytest.mark.parametrize("target", ["", ":openai", ":anthropic", ":google", ":xai"])
+def test_a_value_of_every_type(target: str) -> None:
+    """Of whatever has a JSON form, a rehearsal makes a value, in every dialect."""
+    with connect(f"rehearsal{target}") as ctx:
+        made = [ask("x", ctx, schema=kind) for kind in TYPES]
+
+    for kind, value in zip(TYPES, made):
+        assert Schema(kind).load(Schema(kind).dump(value)) == (value, []), kind
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_value_of_every_type_over_http(target: str) -> None:
+    """So does one that is served: what the dialect drops, the description says."""
+    with LocalServer(Rehearsal(target)) as server:
+        url = server.url
+        with connect("openai:gpt-5-mini", base_url=url, api_key="none") as ctx:
+            made = [ask("x", ctx, schema=kind) for kind in TYPES]
+
+    for kind, value in zip(TYPES, made):
+        assert Schema(kind).load(Schema(kind).dump(value)) == (value, []), kind
+
+
+def test_what_only_the_type_refuses() -> None:
+    """A bound that JSON Schema cannot say is an error that names the place."""
+
+    @dataclass
+    class Trip:
+        start: Annotated[date, Field(ge=date(2100, 1, 1))]
+
+    with connect("rehearsal") as ctx, pytest.raises(SchemaError) as caught:
+        ask("x", ctx, schema=Trip)
+
+    assert caught.value.path == "$.properties.start"
+    assert "must be >= 2100-01-01" in caught.value.message

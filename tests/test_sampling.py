@@ -12,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aeye.emit_words import describe_checks
 from aeye.errors import SchemaError
 from aeye.sampling import sample
+from aeye.sampling_text import read_words
 from aeye.schema import Schema
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -411,3 +413,39 @@ def test_corpus() -> None:
 
     assert made + refused == len(lines)
     assert refused <= len(lines) // 50
+
+
+_CHECKS = st.fixed_dictionaries(
+    {},
+    optional={
+        "minimum": st.integers(-9, 9) | st.floats(-1e9, 1e9),
+        "maximum": st.integers(-9, 9),
+        "exclusiveMinimum": st.floats(0, 1e-9),
+        "exclusiveMaximum": st.integers(-9, 9),
+        "minLength": st.integers(1, 9),
+        "maxLength": st.integers(10, 99),
+        "minItems": st.integers(1, 9),
+        "maxItems": st.integers(9, 99),
+        "maxProperties": st.integers(0, 9),
+        "multipleOf": st.integers(1, 9),
+        "pattern": st.sampled_from([r"^-?[0-9]+(\.[0-9]+)?$", "a. b", "^[A-Z]{2}.$"]),
+        "format": st.just("date-time"),
+        "contentEncoding": st.just("base64"),
+        "uniqueItems": st.just(True),
+    },
+)
+
+
+@given(_CHECKS)
+def test_what_a_description_says_is_heeded(checks: Any) -> None:
+    """Keywords that a dialect drops and says in words are read back from them."""
+    said = " ".join(["Her name. It matters.", *describe_checks(checks)])
+
+    assert read_words(said) == checks
+
+
+def test_descriptions_are_only_hints() -> None:
+    """What somebody wrote of another thing does not keep a value from being made."""
+    odd = {"type": "integer", "maximum": 3, "description": "At least 7. Format: date."}
+
+    assert fits(odd, sample(odd))
