@@ -1,7 +1,7 @@
 """The command line: ``python -m aeye``, or ``aeye``.
 
 Exit codes: 0 done, 1 the run failed, 2 usage. An error is one line on standard error;
-``--debug`` shows the traceback.
+``--debug`` shows the traceback. What the terminal cannot show is printed escaped.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import argparse
 import dataclasses
 import json
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Sequence
 
 if TYPE_CHECKING:
     from .context import Context
     from .event import PromptEvent
     from .message import Part
+    from .prompt import Prompt
     from .request import Request
     from .schema import Schema
     from .tools import Tool
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _FAMILIES = ("openai", "anthropic", "google", "xai")
+_TOOL = re.compile(r"[\w.]+:[\w.]+")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = parser.parse_args(argv)
     except SystemExit as exc:  # argparse has said why
         return int(exc.code or 0)
+    if options.version:
+        _write(f"aeye {sys.modules[__package__ or 'aeye'].__version__}\n")
+        return 0
     if options.command is None:
         parser.print_help()
         return 2
@@ -54,6 +60,13 @@ class _UsageError(Exception):
 
 class _FailedError(Exception):
     """A run that ended without a result, and without an error of its own."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells of an error in one line, where the original prints its usage as well."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"aeye: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -85,14 +98,13 @@ def _one_line(error: BaseException) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
+    common = _Parser(add_help=False)
     common.add_argument(
         "--debug", action="store_true", help="show the traceback of an error"
     )
-    parser = argparse.ArgumentParser(
-        "aeye", description="Run prompts from the command line."
-    )
+    parser = _Parser("aeye", description="Run prompts from the command line.")
     parser.set_defaults(command=None)
+    parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     demo = commands.add_parser(
@@ -110,7 +122,9 @@ def _parser() -> argparse.ArgumentParser:
         "schema", parents=[common], help="print a schema as a vendor is sent it"
     )
     schema.set_defaults(command=_schema)
-    schema.add_argument("source", metavar="FILE|module:Type")
+    schema.add_argument(
+        "source", metavar="FILE|module:Type", help="or module:function: its arguments"
+    )
     schema.add_argument("--for", dest="family", choices=_FAMILIES, required=True)
     strict = schema.add_mutually_exclusive_group()
     strict.add_argument(
@@ -134,10 +148,11 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
     )
     ask.add_argument(
         "--tool",
-        action="append",
+        action="extend",
+        nargs="+",
         default=[],
         metavar="module:function",
-        help="a function that the model may call; may be repeated",
+        help="functions that the model may call; may be repeated",
     )
     ask.add_argument(
         "--file",
@@ -185,24 +200,23 @@ def _connect(model: str | None, **context: Any) -> Context:
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(text)
+    # Half a surrogate pair, or all but ASCII on some terminals.
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
 
 
 def _ask(options: argparse.Namespace) -> int:
     from .message import Message, Part
-    from .prompt import Prompt
-    from .schema import Schema
 
-    text = options.text or ""
+    text, names = _text_and_tools(options)
     if not sys.stdin.isatty():
         piped = sys.stdin.read().strip()
         text = "\n\n".join(part for part in (text, piped) if part)
     if not text:
         raise _UsageError("nothing to ask: give a text, or pipe one in")
-    schema = Schema(_source(options.schema)) if options.schema else None
-    tools = [_tool(name) for name in options.tool]
-    prompt: Prompt[Any] = Prompt("ask", "", schema=schema, tools=tools)
+    schema = _schema_of(options.schema) if options.schema else None
+    prompt = _prompt(schema, [_tool(name) for name in names])
     parts = [_part(path) for path in options.file]
     said = Message("user", (Part.text(text), *parts) if parts else text)
     with _connect(options.model, messages=[said]) as ctx:
@@ -223,11 +237,28 @@ def _ask(options: argparse.Namespace) -> int:
     return 0
 
 
+def _text_and_tools(options: argparse.Namespace) -> tuple[str, List[str]]:
+    """Tell the text from the tools: after --tool, argparse takes it for one more."""
+    names = list(options.tool)
+    if options.text is None and names and not _TOOL.fullmatch(names[-1]):
+        return names.pop(), names
+    return options.text or "", names
+
+
+def _prompt(schema: Schema | None, tools: List[Tool[Any]]) -> Prompt[Any]:
+    from .prompt import Prompt
+
+    try:
+        return Prompt("ask", "", schema=schema, tools=tools)
+    except (TypeError, ValueError) as exc:  # two tools of one name
+        raise _UsageError(str(exc)) from exc
+
+
 def _print_output(output: Any, usage: Usage, as_json: bool) -> None:
     if as_json:
         _write_line({"output": output, "usage": usage.to_dict()})
     elif isinstance(output, str):
-        print(output)
+        _write(f"{output}\n")
     else:
         _print_json(output)
 
@@ -270,22 +301,49 @@ def _part(path: str) -> Part:
     return Part.text(f"{file.name}:\n\n{text}")
 
 
+def _schema_of(name: str) -> Schema:
+    """Return the schema that *name* names: a JSON file's, or a Python object's."""
+    from .schema import Schema
+
+    try:
+        return Schema(_source(name))
+    except (TypeError, ValueError) as exc:  # a SchemaError is a ValueError
+        raise _UsageError(f"{name}: {exc}") from exc
+
+
 def _source(name: str) -> Any:
-    """Return what --schema names: a JSON file's value, or a Python object."""
-    if os.path.isfile(name):
+    from .tools import Tool
+
+    if not os.path.isfile(name):
+        found = _imported(name)
+        if isinstance(found, Tool) or _is_function(found):
+            raise _UsageError(
+                f"{name} is a function: name a type, or offer it with --tool {name}"
+            )
+        return found
+    try:
         with open(name, encoding="utf-8") as file:
-            try:
-                return json.load(file)
-            except ValueError as exc:
-                raise _UsageError(f"{name} is not JSON: {exc}") from exc
-    return _imported(name)
+            return json.load(file)
+    except (OSError, RecursionError, ValueError) as exc:
+        raise _UsageError(f"{name} is not JSON: {exc}") from exc
 
 
 def _tool(name: str) -> Tool[Any]:
     from .tools import Tool, tool
 
+    if not _TOOL.fullmatch(name):
+        raise _UsageError(f"--tool: {name!r:.80} is no module:function")
     found = _imported(name)
-    return found if isinstance(found, Tool) else tool(found)
+    try:
+        return found if isinstance(found, Tool) else tool(found)
+    except (TypeError, ValueError) as exc:
+        raise _UsageError(f"{name}: {exc}") from exc
+
+
+def _is_function(found: Any) -> bool:
+    import inspect
+
+    return inspect.isroutine(found)
 
 
 def _imported(name: str) -> Any:
@@ -345,9 +403,8 @@ def _schema(options: argparse.Namespace) -> int:
     from .decode import wrap_root
     from .descriptor import get_descriptor
     from .emit import to_json_schema
-    from .schema import Schema
 
-    schema = wrap_root(Schema(_source(options.source)))
+    schema = wrap_root(_arguments(options.source) or _schema_of(options.source))
     dialect = get_descriptor(options.family, not options.non_strict)
     reasons = list(explain(schema, dialect))
     keeps = [reason for reason in reasons if reason.kind in ("strict", "output")]
@@ -360,6 +417,21 @@ def _schema(options: argparse.Namespace) -> int:
         print(f"aeye: so this is {dialect.id}", file=sys.stderr)
     _print_json(to_json_schema(schema, dialect, describe_dropped=True))
     return 0
+
+
+def _arguments(name: str) -> Schema | None:
+    """Return the schema of a function's arguments; None if *name* names none."""
+    from .tools import Tool
+
+    if os.path.isfile(name):
+        return None
+    found = _imported(name)
+    if not isinstance(found, Tool) and not _is_function(found):
+        return None
+    schema = _tool(name).schema
+    if schema is None:
+        raise _UsageError(f"{name}: its schema depends on the context of a run")
+    return schema
 
 
 def _models(options: argparse.Namespace) -> int:
@@ -403,11 +475,20 @@ def _abilities(facts: ModelFacts) -> List[str]:
 
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    _write(_json(value, indent=2) + "\n")
 
 
 def _write_line(value: Any) -> None:
-    _write(json.dumps(value, ensure_ascii=False) + "\n")
+    _write(_json(value) + "\n")
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # as JSON itself escapes it
+        return json.dumps(value, indent=indent)
+    return text
 
 
 if __name__ == "__main__":

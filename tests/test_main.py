@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import signal
@@ -12,6 +13,7 @@ from typing import Any, Iterator
 
 import pytest
 
+import aeye
 from aeye.__main__ import main
 from aeye.rehearsal import Rehearsal
 from aeye.testing import LocalServer
@@ -56,7 +58,11 @@ def wait(text: str) -> str:
     """Wait for somebody."""
     raise PromptSuspend("later")
 
+async def later(text: str) -> str:
+    """Answer later."""
+
 NUMBER = {"type": "integer"}
+SLIP = {"typ": "integer"}
 HARD = {"type": "string", "pattern": "^(a)\\\\1$"}
 EITHER = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
 RECURSIVE = {"type": "object", "properties": {"n": {"$ref": "#"}}, "required": []}
@@ -217,6 +223,45 @@ def test_ask_with_a_plain_function(here: Path, capsys: Any) -> None:
     assert "add returned: " in out
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["Sum?", "--tool", "usermod:add", "usermod:shout"],
+        ["Sum?", "--tool", "usermod:add", "--tool", "usermod:shout"],
+        ["--tool", "usermod:add", "usermod:shout", "Sum?"],
+        ["--tool", "usermod:add", "usermod:shout", "--", "Sum?"],
+        ["--tool", "usermod:add", "--tool", "usermod:shout", "Sum?"],
+    ],
+)
+def test_ask_with_several_tools(here: Path, capsys: Any, argv: list[str]) -> None:
+    """One --tool takes several functions, and may stand before or after the text."""
+    code, out, _ = run(capsys, "ask", "-m", "rehearsal", *argv)
+
+    assert code == 0
+    assert 'The last message is: "Sum?"' in out
+    assert "add returned: " in out
+    assert "shout returned: " in out
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--stream"], ["--dry-run"]])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_what_cannot_be_shown_is_escaped(
+    here: Path, options: list[str], encoding: str
+) -> None:
+    """Half a surrogate pair, or a letter the terminal lacks, breaks no output."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+
+    with contextlib.redirect_stdout(stream):
+        code = main(["ask", "-m", "rehearsal", "caf\u00e9 \udcff \U0001f600", *options])
+
+    assert code == 0
+    written = stream.buffer.getvalue().decode(encoding)
+    assert "\\udcff" in written
+    if "--dry-run" in options:
+        said = json.loads(written)["messages"][0]["content"]
+        assert said == "caf\u00e9 \udcff \U0001f600"
+
+
 def test_ask_reads_what_is_piped(here: Path) -> None:
     """Standard input is added to the text, or is the text."""
     both = process("ask", "Sum up:", "-m", "rehearsal", input="one\ntwo\n")
@@ -282,6 +327,21 @@ def test_schema(here: Path, capsys: Any) -> None:
     assert list(json.loads(wrapped[1])["properties"]) == ["value"]
 
 
+@pytest.mark.parametrize("name", ["usermod:add", "usermod:shout"])
+def test_schema_of_a_function(here: Path, capsys: Any, name: str) -> None:
+    """Of a function or a tool, what its arguments are is printed."""
+    code, out, err = run(capsys, "schema", name, "--for", "openai")
+
+    required = {"usermod:add": ["a", "b"], "usermod:shout": ["text"]}[name]
+    assert (code, err) == (0, "")
+    assert json.loads(out)["required"] == required
+
+
+def test_version(capsys: Any) -> None:
+    """--version prints the version of the package."""
+    assert run(capsys, "--version") == (0, f"aeye {aeye.__version__}\n", "")
+
+
 def test_schema_that_cannot_go_strict(here: Path, capsys: Any) -> None:
     """Every reason is told with its place; with --strict that is a failure."""
     argv = ["schema", "usermod:RECURSIVE", "--for", "anthropic"]
@@ -321,11 +381,32 @@ def test_models(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         (["ask", "Hi.", "--schema", "bad.json"], "bad.json is not JSON"),
         (["ask", "Hi.", "-m", "rehearsal", "--file", "gone.png"], "no file gone.png"),
         (["schema", "nothing", "--for", "openai"], "no such file"),
+        (["schema", "usermod:Odd", "--for", "xai"], "Odd has no JSON form"),
+        (["schema", "usermod:later", "--for", "xai"], "async def"),
+        (["ask", "Hi.", "--schema", "gone.json"], "gone.json: there is no such file"),
+        (["ask", "Hi.", "--schema", "five.json"], "five.json: a schema is made from"),
+        (["ask", "Hi.", "--schema", "latin.json"], "latin.json is not JSON"),
+        (["ask", "Hi.", "--schema", "deep.json"], "deep.json is not JSON"),
+        (["ask", "Hi.", "--schema", "slip.json"], "slip.json: 'typ' is no keyword"),
+        (["ask", "Hi.", "--schema", "usermod:SLIP"], "'typ' is no keyword"),
+        (["ask", "Hi.", "--schema", "usermod:Odd"], "Odd has no JSON form"),
+        (["ask", "Hi.", "--schema", "usermod:add"], "usermod:add is a function"),
+        (["ask", "Hi.", "--tool", "usermod:later"], "async def"),
+        (["ask", "Hi.", "--tool", "usermod:NUMBER"], "usermod:NUMBER: @tool decorates"),
+        (["ask", "Hi.", "--tool", "usermod:gone"], "gone"),
+        (["ask", "Hi.", "--tool", "usermod:add", "no"], "'no' is no module:function"),
+        (["ask", "Hi.", "--tool", *["usermod:add"] * 2], "two tools named 'add'"),
+        (["ask", "Hi.", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["schema", "usermod:Person"], "required: --for"),
     ],
 )
 def test_usage_errors(here: Path, capsys: Any, argv: Any, said: str) -> None:
     """What was said wrongly is one line on standard error, and exit code 2."""
     (here / "bad.json").write_text("{", "utf-8")
+    (here / "five.json").write_text("5", "utf-8")
+    (here / "slip.json").write_text('{"typ": "string"}', "utf-8")
+    (here / "deep.json").write_text("[" * 10**5, "utf-8")
+    (here / "latin.json").write_bytes(b'"\xe9"')
 
     code, out, err = run(capsys, *argv)
 
@@ -340,8 +421,6 @@ def test_usage_errors(here: Path, capsys: Any, argv: Any, said: str) -> None:
         (["ask", "?", "-m", "rehearsal", "--schema", "usermod:HARD"], "examples"),
         (["ask", "?", "-m", "rehearsal", "--tool", "usermod:broken"], "example text"),
         (["ask", "?", "-m", "rehearsal", "--tool", "usermod:wait"], "without a result"),
-        (["ask", "?", "-m", "rehearsal", "--tool", "usermod:NUMBER"], "TypeError: "),
-        (["schema", "usermod:Odd", "--for", "xai"], "Odd"),
     ],
 )
 def test_runs_that_fail(here: Path, capsys: Any, argv: Any, said: str) -> None:
