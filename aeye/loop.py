@@ -592,12 +592,13 @@ class Run:
 
     def _append_replies(self, turn: _Turn) -> Generator[Event, None, int]:
         """Append the tool messages; return how many calls failed."""
-        ends = self.abort.is_set() or any(
-            call.status == "interrupted" for call in turn.batch.calls
-        )
+        statuses = {call.status for call in turn.batch.calls}
+        ends = self.abort.is_set() or "interrupted" in statuses
+        ends = ends and "suspended" not in statuses
         for call, reply in turn.batch.replies():
             unfinished = call.status in ("not_run", "interrupted")
-            # A model that is asked again refuses a call without a reply.
+            # A model that is asked again refuses a call without a reply, and who
+            # resumes a run would have to say something about it.
             if self.recipe.tools_complete or not (ends and unfinished):
                 yield from self._append(reply)
         errors = 0

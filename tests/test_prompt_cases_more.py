@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 import aeye
-from aeye.callback import attempt
 from aeye.context import Abort, Context
-from aeye.errors import OutputError
-from aeye.message import Message, ToolCall
+from aeye.message import ToolCall
 from aeye.prompt import Prompt
 from aeye.response import Chunk, Response
-from aeye.testing import ScriptedModel, calls, pieces
+from aeye.testing import ScriptedModel, calls
 from aeye.tools import Tool, tool
 from aeye.usage import Usage
 
@@ -178,3 +176,21 @@ def test_an_abort_while_a_call_is_prepared_keeps_it_from_starting(mode: Any) -> 
 
     assert "tool_start" not in seen
     assert {m.text[:9] for m in stream.messages[1:]} == {"[aborted:"}
+
+
+def test_only_suspended_calls_of_a_run_that_waits_are_open() -> None:
+    """``tools_complete=False`` leaves no other call to decide about."""
+
+    @tool
+    def stop() -> None:
+        """Stop the run."""
+        raise aeye.ToolInterrupt
+
+    model = ScriptedModel(calls(("wait", {}, "a"), ("stop", {}, "b")))
+    prompt = Prompt(
+        "p", "x", tools=[wait, stop], tools_complete=False, tool_execution="parallel"
+    )
+
+    *_, suspended = prompt.run({}, model.context())
+
+    assert [m.tool_call_id for m in suspended.messages[-1:]] == ["b"]
