@@ -335,4 +335,4 @@ def _usage(usage: Usage) -> Json:
 
 def _event(kind: str, **said: Any) -> bytes:
     data = json.dumps({"type": kind, **said}, ensure_ascii=False)
-    return f"event: {kind}\ndata: {data}\n\n".encode()
+    return f"event: {kind}\ndata: {data}\n\n".encode("utf-8", "replace")

@@ -246,7 +246,9 @@ def _event(head: Json, delta: Json, finish: Optional[str] = None) -> bytes:
 
 
 def _line(value: Json) -> bytes:
-    return b"data: " + json.dumps(value, ensure_ascii=False).encode() + b"\n\n"
+    # Half a surrogate pair becomes a question mark, as UTF-8 has no place for it.
+    data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    return b"data: " + data + b"\n\n"
 
 
 def _finish(reason: str) -> str:

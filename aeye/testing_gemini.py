@@ -284,4 +284,4 @@ def _tail(model: Optional[str], usage: Usage, body: Json) -> Json:
 
 def _event(value: Json) -> bytes:
     data = json.dumps(value, ensure_ascii=False)
-    return f"data: {data}\r\n\r\n".encode()
+    return f"data: {data}\r\n\r\n".encode("utf-8", "replace")

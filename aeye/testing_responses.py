@@ -195,7 +195,7 @@ def encode_responses_events(chunks: Iterable[Chunk], body: Json) -> Iterator[byt
     writer = _Writer(body)
     for number, event in enumerate(writer.events(chunks)):
         event["sequence_number"] = number
-        data = json.dumps(event, ensure_ascii=False).encode()
+        data = json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
         yield b"event: %b\ndata: %b\n\n" % (event["type"].encode(), data)
 
 

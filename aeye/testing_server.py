@@ -338,7 +338,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send_json(status, self.server.format.encode_error(error, status), headers)
 
     def _send_json(self, status: int, value: Json, headers: Dict[str, str]) -> None:
-        data = json.dumps(value, ensure_ascii=False).encode()
+        # Half a surrogate pair becomes a question mark, as UTF-8 has no place for it.
+        data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))

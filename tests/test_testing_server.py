@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from aeye import ask, connect
 from aeye.errors import RateLimitError, ServerError, StreamCutError
 from aeye.message import Message, Part, Reasoning, ToolCall
 from aeye.request import Reason, Request, ResponseFormat, ToolDefinition
@@ -470,3 +471,23 @@ def test_an_unknown_format_is_refused() -> None:
     """The formats there are are named."""
     with pytest.raises(ValueError, match=r"one of \['chat', .*\], not 'smoke'"):
         LocalServer(ScriptedModel("ok"), format="smoke")
+
+
+@pytest.mark.parametrize(
+    ("format", "model"),
+    [
+        ("chat", "openai:gpt-5-mini"),
+        ("responses", "openai:gpt-5-mini"),
+        ("messages", "anthropic:claude-sonnet-4-5"),
+        ("gemini", "google:gemini-2.5-flash"),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_half_a_surrogate_pair(format: Any, model: str, stream: bool) -> None:
+    """What UTF-8 has no place for is sent as a question mark, in every format."""
+    with LocalServer(ScriptedModel("a \ud800 b"), format=format) as server:
+        url = server.url
+        with connect(model, base_url=url, api_key="none", format=format) as ctx:
+            answer = ask("Hi.", ctx if stream else ctx.replace(stream=None))
+
+    assert (answer, server.errors) == ("a ? b", [])
