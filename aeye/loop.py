@@ -469,7 +469,7 @@ class Run:
             self._blame(error)
             self.policy.failed(self._iteration + 1, error)
             raise error
-        if turn.content:
+        if turn.content and not turn.batch.started:
             self._texts.append(turn.content)
         limit = turn.request.max_tokens
         what = f"the limit of {limit} tokens" if limit else "the model's own limit"

@@ -194,3 +194,21 @@ def test_only_suspended_calls_of_a_run_that_waits_are_open() -> None:
     *_, suspended = prompt.run({}, model.context())
 
     assert [m.tool_call_id for m in suspended.messages[-1:]] == ["b"]
+
+
+def test_a_cut_answer_is_said_once() -> None:
+    """Text of an answer that was cut after a tool had started counts once."""
+
+    def stream(request: Any) -> Any:
+        yield Chunk("so")
+        yield Chunk(tool_call=ToolCall("1", "ping"))
+        yield Chunk(tool_call=ToolCall("2", "ping"))
+        yield Chunk(finish_reason="length")
+
+    events: list[Any] = []
+    with pytest.raises(aeye.TruncatedError):
+        for event in Prompt("p", "x", tools=[ping]).run({}, Context(stream=stream)):
+            events.append(event)
+
+    assert "tool_output" in types(events)
+    assert [e.content for e in events if e.type == "text_complete"] == ["so"]
