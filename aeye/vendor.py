@@ -297,7 +297,7 @@ OPENROUTER = Vendor(
     name="openrouter",
     base_url="https://openrouter.ai/api/v1",
     key_names=("OPENROUTER_API_KEY",),
-    formats=("chat", "responses"),
+    formats=("chat", "responses", "messages"),
     facts=ModelFacts(
         reasoning="reasoning",
         cache_mark="cache_control",
@@ -319,6 +319,7 @@ OLLAMA = Vendor(
     key_names=("OLLAMA_API_KEY",),
     keyless=True,
     url_names=("OLLAMA_BASE_URL",),
+    formats=("chat", "messages"),
     # Its chat endpoint has neither tool_choice nor parallel_tool_calls and takes no
     # picture by its address: server source, commit fb30760.
     facts=ModelFacts(
@@ -472,7 +473,7 @@ LLAMACPP = Vendor(
     base_url="http://localhost:8080/v1",
     keyless=True,
     url_names=("LLAMACPP_BASE_URL",),
-    formats=("chat", "responses"),
+    formats=("chat", "responses", "messages"),
     # Of tool_choice it honours the words only, and one grammar cannot serve both tools
     # and an answer: run with b11434.
     facts=ModelFacts(tool_choices=_WORDS, output_with_tools=False),
@@ -485,7 +486,7 @@ VLLM = Vendor(
     key_names=("VLLM_API_KEY",),
     keyless=True,
     url_names=("VLLM_BASE_URL",),
-    formats=("chat", "responses"),
+    formats=("chat", "responses", "messages"),
     example="Qwen/Qwen3-8B",
 )
 
@@ -512,8 +513,8 @@ VENDORS: Tuple[Vendor, ...] = (
 
 
 def get_vendor(name: str) -> Optional[Vendor]:
-    """Return the record called *name*, or None."""
-    return next((vendor for vendor in VENDORS if vendor.name == name), None)
+    """Return the record called *name*, in capitals or not, or None."""
+    return next((vendor for vendor in VENDORS if vendor.name == name.lower()), None)
 
 
 @lru_cache(maxsize=256)

@@ -61,6 +61,31 @@ def test_format(options: Any, format: str) -> None:
     assert provider(connect("openai:m", api_key="k", **options)).wire.name == format
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "format", "url"),
+    [
+        ("anthropic:m", {}, "messages", "https://api.anthropic.com"),
+        ("anthropic:m", {"base_url": "https://x"}, "messages", "https://x"),
+        ("anthropic:m", {"format": "chat"}, "chat", "https://api.anthropic.com/v1"),
+        (
+            "google:m",
+            {"format": "chat"},
+            "chat",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+        ),
+        ("google:m", {"base_url": "https://x/v1beta"}, "gemini", "https://x/v1beta"),
+        ("vllm:m", {"format": "messages"}, "messages", "http://localhost:8000/v1"),
+    ],
+)
+def test_formats_of_other_vendors(
+    name: str, options: Any, format: str, url: str
+) -> None:
+    """A vendor with a format of its own is asked in it, at any address."""
+    found = provider(connect(name, api_key="k", **options))
+
+    assert (found.wire.name, found.base_url) == (format, url)
+
+
 def test_format_at_an_address_from_the_environment(environ: Any) -> None:
     """An address in the environment is somebody else's as well."""
     environ["OPENAI_BASE_URL"] = "http://localhost/v1"
@@ -122,7 +147,10 @@ def test_headers_instead_of_a_key() -> None:
     ("name", "message"),
     [
         ("openia:gpt-5", "did you mean 'openai:gpt-5'"),
-        ("OpenAI:gpt-5", "did you mean 'openai:gpt-5'"),
+        ("rehersal", "did you mean 'rehearsal'"),
+        ("rehearsel:openai", "did you mean 'rehearsal:openai'"),
+        ("opnai", "did you mean 'openai:gpt-5-mini'"),
+        ("OpenAI/gpt-5-mini", "did you mean 'openai:gpt-5-mini'"),
         ("zzz:m", "there is no vendor 'zzz'"),
         ("gpt-5-mini", "'openai:gpt-5-mini'"),
         ("openai:", "names no model"),
@@ -170,14 +198,31 @@ def test_address(environ: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["api.openai.com", "ftp://x", "http://", "https://me:pw@x/v1"]
+    "url",
+    [
+        "api.openai.com",
+        "ftp://x",
+        "http://",
+        "https://me:pw@x/v1",
+        "ftp://me:pw@x",
+        "ftp://x/?key=pw",
+        "me:pw@x",
+        "http://[x/v1?pw",
+        "http://x:1:2/v1#pw",
+    ],
 )
 def test_wrong_addresses(url: str) -> None:
-    """An address is http(s) and holds no password, which the error does not show."""
+    """An address is http(s) and holds no password; the error shows nothing secret."""
     with pytest.raises(ValueError, match="base_url") as caught:
         connect("openai:m", api_key="k", base_url=url)
 
     assert "pw" not in str(caught.value)
+
+
+def test_vendors_in_capitals() -> None:
+    """A vendor's name is known however it is written; a model's is as it is."""
+    assert provider(connect("OpenAI:GPT-5", api_key="k")).model == "GPT-5"
+    assert connect("Rehearsal").execute is not None
 
 
 @pytest.mark.parametrize(
@@ -214,6 +259,60 @@ def test_what_is_no_text(what: str) -> None:
         connect(**wrong)
 
     assert "5555" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [
+        ("baseurl", "'base_url'"),
+        ("baseUrl", "'base_url'"),
+        ("api_keys", "'api_key'"),
+        ("apikey", "'api_key'"),
+        ("max_retry", "'max_retries'"),
+        ("timeot", "'timeout'"),
+        ("header", "'headers'"),
+        ("temperature", r"config=\{'temperature'"),
+        ("max_tokens", r"config=\{'max_tokens'"),
+        ("temprature", "'temperature', which goes into config"),
+    ],
+)
+def test_misspelt_options(option: str, meant: str) -> None:
+    """What is nearly an option, or a setting of a request, is no field of one's own."""
+    for name in ("ollama:m", "rehearsal"):
+        with pytest.raises(TypeError, match=meant):
+            connect(name, **{option: 0})
+
+
+@pytest.mark.parametrize("option", ["sede", "seeds", "mistake", "delays"])
+def test_misspelt_options_of_a_rehearsal(option: str) -> None:
+    """A rehearsal's own options are looked at where there is a rehearsal."""
+    with pytest.raises(TypeError, match="did you mean"):
+        connect("rehearsal", **{option: 1})
+    assert getattr(connect("ollama:m", **{option: 1}), option) == 1
+
+
+def test_fields_of_ones_own() -> None:
+    """Names that are near to nothing are fields of the Context."""
+    ctx = connect("ollama:m", user=1, db=2, mode=3, name=4, seed=5, keys=6)
+
+    assert (ctx.user, ctx.db, ctx.mode, ctx.name, ctx.seed, ctx.keys) == (*range(1, 7),)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"base_url": "x"},
+        {"timeout": "5"},
+        {"max_retries": -1},
+        {"format": "grpc"},
+        {"headers": {"X": "é"}},
+    ],
+)
+def test_wrong_options_of_a_rehearsal(options: Any) -> None:
+    """What no real model would take, a rehearsal does not take either."""
+    with pytest.raises(ValueError, match=next(iter(options))[:6]):
+        connect("rehearsal", **options)
+    connect("rehearsal", base_url="http://x", timeout=5, max_retries=0, api_key="k")
 
 
 def test_options() -> None:

@@ -22,12 +22,23 @@ from aeye.errors import (
     TransportError,
 )
 from aeye.message import Message, Part
-from aeye.provider import ApiKey, Provider
+from aeye.provider import WIRES, ApiKey, Provider
 from aeye.request import Reason, Request, ResponseFormat, ToolDefinition
 from aeye.response import join
 from aeye.schema import Schema
 from aeye.transport import Retry
-from aeye.vendor import DEEPSEEK, GROQ, LLAMACPP, MISTRAL, OLLAMA, OPENAI, XAI, Vendor
+from aeye.vendor import (
+    ANTHROPIC,
+    DEEPSEEK,
+    GOOGLE,
+    GROQ,
+    LLAMACPP,
+    MISTRAL,
+    OLLAMA,
+    OPENAI,
+    XAI,
+    Vendor,
+)
 from aeye.wire_chat import CHAT
 
 CITY = Schema(
@@ -657,6 +668,56 @@ def test_key_that_a_host_repeats() -> None:
 
     assert caught.value.message == "Incorrect API key provided: [key]."
     assert "sk-secret" not in str(caught.value.body)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "format", "base", "url", "header"),
+    [
+        (
+            ANTHROPIC,
+            "messages",
+            "https://x",
+            "https://x/v1/messages",
+            ("Authorization", "Bearer sk-test"),
+        ),
+        (
+            ANTHROPIC,
+            "messages",
+            "https://x/anthropic/v1/",
+            "https://x/anthropic/v1/messages",
+            ("Authorization", "Bearer sk-test"),
+        ),
+        (
+            GOOGLE,
+            "gemini",
+            "https://x/v1beta?a=b",
+            "https://x/v1beta/models/m:generateContent?a=b",
+            ("x-goog-api-key", "sk-test"),
+        ),
+        (
+            GOOGLE,
+            "chat",
+            "https://x/v1beta/openai",
+            "https://x/v1beta/openai/chat/completions",
+            ("Authorization", "Bearer sk-test"),
+        ),
+    ],
+)
+def test_address_and_key_of_a_format(
+    vendor: Any, format: str, base: str, url: str, header: tuple[str, str]
+) -> None:
+    """The API's version stands once in a URL; the key goes as the format has it."""
+    transport = Canned(b"no", status=400, kind="text/plain")
+    model = replace(
+        provider(vendor, transport, base_url=base, key=ApiKey("sk-test", ())),
+        wire=WIRES[format],
+    )
+
+    with pytest.raises(StatusError):
+        model.execute(ask())
+
+    assert transport.sent[0][0] == url
+    assert transport.sent[0][1][header[0]] == header[1]
 
 
 def test_path_with_a_query() -> None:

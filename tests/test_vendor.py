@@ -12,7 +12,16 @@ import pytest
 from aeye.descriptor import has_descriptor_family
 from aeye.provider import WIRES
 from aeye.request import Request
-from aeye.vendor import OPENAI, OPENROUTER, VENDORS, Vendor, find_facts, get_vendor
+from aeye.vendor import (
+    ANTHROPIC,
+    GOOGLE,
+    OPENAI,
+    OPENROUTER,
+    VENDORS,
+    Vendor,
+    find_facts,
+    get_vendor,
+)
 from aeye.wire import ModelFacts
 
 ROWS = {field.name for field in dataclasses.fields(ModelFacts)}
@@ -75,6 +84,55 @@ def test_openai_models(model: str, rows: dict[str, object]) -> None:
     found = find_facts(OPENAI, model)
 
     assert {name: getattr(found, name) for name in rows} == rows
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        ("claude-fable-5-1", {"efforts": ("low", "medium", "high", "xhigh", "max")}),
+        ("claude-opus-5-5", {"tool_choices": frozenset({"auto", "none"})}),
+        ("claude-sonnet-5-5", {"reasoning": "between_tools", "thinks": True}),
+        ("claude-haiku-5-5", {"refuses": frozenset({"temperature", "top_p"})}),
+        ("claude-opus-5", {"reasoning": "reasoning_effort", "strict_tools": True}),
+        ("claude-opus-4-8", {"thinks": False, "context_window": None}),
+        ("claude-opus-4-6", {"refuses": frozenset(), "thinks": False}),
+        ("claude-sonnet-4-5-20250929", {"reasoning": "budget_tokens"}),
+        ("claude-opus-4-1", {"max_output_tokens": 32_000, "strict_output": True}),
+        ("claude-opus-4-20250514", {"strict_output": False}),
+        ("claude-sonnet-4-20250514", {"structured_output": False}),
+        ("claude-3-7-sonnet-latest", {"reasoning": "budget_tokens"}),
+        ("claude-3-5-haiku-latest", {"reasoning": None, "max_output_tokens": 4096}),
+        ("my-own-model", {"family": None, "refuses": frozenset()}),
+    ],
+)
+def test_anthropic_models(model: str, rows: dict[str, object]) -> None:
+    """Newer models take efforts and no sampling, older ones numbers and both."""
+    found = find_facts(ANTHROPIC, model, "messages")
+
+    assert {name: getattr(found, name) for name in rows} == rows
+    assert find_facts(ANTHROPIC, model, "chat").cache_mark is None
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        ("gemini-3.6-flash", {"reasoning": "thinkingLevel", "strict_tools": True}),
+        ("gemini-3.1-pro-preview", {"efforts": ("low", "medium", "high", "xhigh")}),
+        ("gemini-flash-latest", {"output_with_tools": True}),
+        ("gemini-2.5-flash", {"reasoning": "thinkingBudget", "thinks": True}),
+        ("gemini-2.5-pro", {"efforts": ("minimal", "low", "medium", "high")}),
+        ("gemini-2.0-flash", {"reasoning": None, "strict_tools": False}),
+        ("gemma-3-27b-it", {"family": None}),
+    ],
+)
+def test_google_models(model: str, rows: dict[str, object]) -> None:
+    """Newer models take efforts, older ones numbers; the newest want signatures."""
+    found = find_facts(GOOGLE, model, "gemini")
+
+    assert {name: getattr(found, name) for name in rows} == rows
+    newest = found.reasoning == "thinkingLevel"
+    assert ("thoughtSignature" in found.echoes) == newest
+    assert "thoughtSignature" not in find_facts(GOOGLE, model, "chat").echoes
 
 
 def test_models_behind_a_router() -> None:
