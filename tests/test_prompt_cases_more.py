@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 import aeye
 from aeye.context import Abort, Context
-from aeye.message import ToolCall
+from aeye.errors import OutputError
+from aeye.message import Message, ToolCall
 from aeye.prompt import Prompt
 from aeye.response import Chunk, Response
-from aeye.testing import ScriptedModel, calls
+from aeye.testing import ReplayTransport, ScriptedModel, calls
 from aeye.tools import Tool, tool
 from aeye.usage import Usage
 
@@ -212,3 +214,315 @@ def test_a_cut_answer_is_said_once() -> None:
 
     assert "tool_output" in types(events)
     assert [e.content for e in events if e.type == "text_complete"] == ["so"]
+
+
+# Structured output
+
+
+@dataclass
+class V:
+    v: int
+
+
+def test_an_empty_answer_is_not_parsed() -> None:
+    """``parse`` is called for the answer that has a value, and only then."""
+    seen: list[Any] = []
+    model = ScriptedModel("", '{"v": 1}', mode="execute")
+    prompt: Prompt[Any] = Prompt("p", "x", schema=V, parse=seen.append)
+
+    events = list(prompt.run({}, model.context()))
+
+    assert [e.reason for e in events if e.type == "text_reset"] == ["json-parsing"]
+    assert seen == [{"v": 1}]
+
+
+def test_a_schema_in_words_is_said_once() -> None:
+    """Delivered as text, the schema stands once in each request's system."""
+    bodies = [
+        b'{"choices": [{"message": {"content": "no"}, "finish_reason": "stop"}]}',
+        b'{"choices": [{"message": {"content": "{\\"v\\": 1}"},'
+        b' "finish_reason": "stop"}]}',
+    ]
+    transport = ReplayTransport(*bodies)
+    ctx = transport.context("openai:gpt-5-mini", format="chat")
+    prompt = Prompt("p", "x", schema=V, schema_delivery="prompt", dynamic=True)
+
+    assert prompt({}, ctx) == V(1)
+    for sent in transport.sent:
+        said = sent.json["messages"][0]["content"]
+        assert said.count("JSON object conforming to this schema") == 1
+        assert "response_format" not in sent.json
+
+
+# Tools
+
+
+def test_a_round_with_errors_costs_one_retry() -> None:
+    """Two failing calls in one batch cost one of ``tool_retries``."""
+
+    @tool
+    def bad() -> None:
+        """Fail."""
+        raise ValueError("boom")
+
+    twice = calls(("bad", {}), ("bad", {}))
+    model = ScriptedModel(twice, twice, "ok", mode="execute")
+
+    Prompt("p", "x", tools=[bad], tool_retries=1)({}, model.context())
+
+    assert [len(request.tools) for request in model.requests] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("inner", "success", "words"),
+    [
+        ('{"a": 1}', True, "ok"),
+        ('{"a": ', False, "as a JSON object directly"),
+        ('{"a": "x"}', False, "Error parsing tool arguments: - o: "),
+    ],
+)
+def test_repairs_are_told(inner: str, success: bool, words: str) -> None:
+    """A field that is JSON in a string is told of, mended or not."""
+    seen: list[Any] = []
+    shape = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"o": shape}}
+    made = Tool("t", lambda given: seen.append(given) or "ok", schema=schema)
+    model = ScriptedModel(calls(("t", {"o": inner}, "c")), "done")
+
+    events = list(Prompt("p", "x", tools=[made]).run({}, model.context()))
+
+    told = [e for e in events if e.type == "tool_arg_repair_attempt"]
+    assert [(e.fields, e.success, e.tool_call_id) for e in told] == [
+        (("o",), success, "c")
+    ]
+    assert seen == ([{"o": {"a": 1}}] if success else [])
+    assert words in model.requests[1].messages[-1].text
+
+
+def test_too_long_arguments_are_told() -> None:
+    """Arguments over ``max_args_length`` are refused, and the model told."""
+    made = Tool("t", lambda given: "ok", schema={}, max_args_length=100)
+    model = ScriptedModel(calls(("t", {"a": "x" * 200})), "done")
+
+    Prompt("p", "x", tools=[made])({}, model.context())
+
+    assert "exceeded the configured size limit" in model.requests[1].messages[-1].text
+
+
+def test_without_a_presenter_the_model_gets_the_result() -> None:
+    """``to_model`` is the result where nobody says otherwise."""
+    made = Tool("t", lambda given: {"a": [1]}, schema={})
+    model = ScriptedModel(calls(("t", {})), "done")
+
+    events = list(Prompt("p", "x", tools=[made]).run({}, model.context()))
+
+    (output,) = [e for e in events if e.type == "tool_output"]
+    assert output.result == output.to_model == {"a": [1]}
+
+
+def _raising(error: Exception) -> Tool[Any]:
+    def stop(given: Any) -> Any:
+        raise error
+
+    return Tool("stop", stop, schema={})
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("boom"), aeye.PromptSuspend(), aeye.ToolInterrupt()]
+)
+def test_a_presenter_sees_results_only(error: Exception) -> None:
+    """``on_tool_result`` is not asked about what is no result."""
+    seen: list[Any] = []
+    model = ScriptedModel(calls(("stop", {})), "done")
+    prompt = Prompt("p", "x", tools=[_raising(error)], on_tool_result=seen.append)
+
+    list(prompt.run({}, model.context()))
+
+    assert seen == []
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "reply"),
+    [
+        (aeye.ToolInterrupt(), "tool_interrupt", ["[interrupted]"]),
+        (aeye.PromptSuspend(), "tool_suspend", []),
+        (
+            ValueError("boom"),
+            "tool_error",
+            ["Error executing tool: boom, args: {}"],
+        ),
+    ],
+)
+def test_what_an_interceptor_raises(
+    error: Exception, kind: str, reply: list[str]
+) -> None:
+    """An interceptor that raises is as a tool that raises."""
+
+    def intercept(about: Any) -> Any:
+        raise error
+
+    model = ScriptedModel(calls(("ping", {})), "done")
+    prompt = Prompt("p", "x", tools=[ping], on_tool_intercept=intercept)
+
+    events = list(prompt.run({}, model.context()))
+
+    assert kind in types(events)
+    said = [e.message for e in events if e.type == "message"]
+    assert [m.text for m in said if m.role == "tool"] == reply
+
+
+@tool(name="other")
+def other() -> str:
+    """Be another."""
+    return "other"
+
+
+@tool(name="absent", applicable=lambda ctx: False)
+def absent() -> str:
+    """Never be there."""
+    return "absent"
+
+
+@pytest.mark.parametrize(
+    ("wish", "names"),
+    [
+        (None, ["ping", "wait"]),
+        (["wait"], ["wait"]),
+        (["wait", "ping"], ["ping", "wait"]),
+        ([other], ["other"]),
+        (["wait", other], ["wait", "other"]),
+        ([other, absent], ["other"]),
+        ([], []),
+        (lambda given: ["ping"], ["ping"]),
+        (["absent", "ping"], ["ping"]),
+    ],
+)
+def test_retool(wish: Any, names: list[str]) -> None:
+    """Names pick from the prompt's tools, tools are added behind them."""
+    model = ScriptedModel("ok")
+    prompt = Prompt("p", "x", tools=[ping, wait, absent], retool=wish)
+
+    prompt({}, model.context())
+
+    assert [offer.name for offer in model.requests[0].tools] == names
+
+
+# reconfig and dynamic
+
+
+def test_reconfig_may_always_ask_for_one_more() -> None:
+    """Two rounds from here, said each time, is one more each time."""
+    wishes: list[Any] = [{"max_iterations": 2}] * 12
+    model = ScriptedModel(calls(("ping", {})))
+    prompt = Prompt(
+        "p", "x", tools=[ping], reconfig=lambda stats: wishes.pop() if wishes else None
+    )
+
+    with pytest.raises(aeye.PromptError, match=r"Maximum iterations \(13\)"):
+        prompt({}, model.context())
+    assert model.calls == 13
+
+
+def test_reconfig_may_take_the_tools_away() -> None:
+    """No tool retries left, by reconfig, takes the tools away at once."""
+    model = ScriptedModel(calls(("ping", {})), "ok")
+    prompt = Prompt("p", "x", tools=[ping], reconfig=lambda stats: {"tool_retries": 0})
+
+    prompt({}, model.context())
+
+    assert [len(request.tools) for request in model.requests] == [1, 0]
+
+
+def test_reconfig_may_give_more_tries() -> None:
+    """Two output retries, given after the first failure, are two more tries."""
+    given: list[Any] = [{"output_retries": 2}]
+    model = ScriptedModel("no")
+    prompt = Prompt(
+        "p",
+        "x",
+        schema=V,
+        output_retries=1,
+        reconfig=lambda stats: given.pop() if given else None,
+    )
+
+    with pytest.raises(OutputError):
+        prompt({}, model.context())
+    assert model.calls == 4
+
+
+def test_dynamic_offers_other_tools() -> None:
+    """With ``dynamic`` the tools are chosen again before each request."""
+    rounds = iter([["ping"], ["wait"], []])
+    model = ScriptedModel(calls(("ping", {})), calls(("ping", {})), "ok")
+    prompt = Prompt(
+        "p", "x", tools=[ping, wait], dynamic=True, retool=lambda given: next(rounds)
+    )
+
+    prompt({}, model.context())
+
+    offered = [[offer.name for offer in r.tools] for r in model.requests]
+    assert offered == [["ping"], ["wait"], []]
+    assert model.requests[2].messages[-1].text.startswith("Tool not found: ping")
+
+
+# The window
+
+
+def _old(tokens: int | None) -> list[Message]:
+    names = ["u1", "a1", "u2"]
+    roles: list[Any] = ["user", "assistant", "user"]
+    return [Message(r, n, tokens=tokens) for r, n in zip(roles, names)]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "limits"),
+    [
+        (20, {}),
+        (None, {"context_window": 10, "max_output_tokens": 5}),
+        (20, {"context_window": 100, "max_output_tokens": 10, "estimate_usage": len}),
+    ],
+)
+def test_a_history_that_fits_is_left_alone(tokens: int | None, limits: Any) -> None:
+    """No window, unknown costs, or room enough: nothing is forgotten."""
+    if "estimate_usage" in limits:
+        limits = {**limits, "estimate_usage": lambda message: 20}
+    model = ScriptedModel("ok")
+
+    Prompt("p", "x")({}, model.context(messages=_old(tokens), **limits))
+
+    assert [m.text for m in model.requests[0].messages] == ["x", "u1", "a1", "u2"]
+
+
+def test_a_length_finish_of_a_full_window_is_retried_once() -> None:
+    """Forget, reset and ask again under the same number; then it raises."""
+    full = Response("cut", finish_reason="length", usage=Usage.of(input=90, output=10))
+    model = ScriptedModel(full, full, mode="execute")
+    ctx = model.context(messages=_old(None), context_window=100, max_output_tokens=60)
+    events: list[Any] = []
+
+    with pytest.raises(aeye.TruncatedError):
+        for event in Prompt("p", "x").run({}, ctx):
+            events.append(event)
+
+    assert [e.iterations for e in events if e.type == "request"] == [0, 0]
+    assert [e.reason for e in events if e.type == "text_reset"] == ["length"]
+    assert [m.text for m in model.requests[1].messages] == ["x", "u2"]
+    assert [e.content for e in events if e.type == "text_complete"] == ["cut"]
+
+
+def test_an_estimate_changes_no_message() -> None:
+    """What a message costs is not written on the caller's messages."""
+    given = _old(None)
+    before = list(given)
+    ctx = ScriptedModel("ok").context(
+        messages=given, context_window=50, max_output_tokens=10, estimate_usage=_twenty
+    )
+
+    Prompt("p", "x")({}, ctx)
+
+    assert given == before
+    assert all(a is b for a, b in zip(given, before))
+
+
+def _twenty(message: Message) -> int:
+    return 20
