@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 
 from .context import Context
 from .errors import NoModelError
-from .provider import WIRES, ApiKey, Provider
+from .provider import WIRES, Provider
+from .request import Request
+from .secret import ApiKey, bare_url
 from .transport import HttpTransport, Retry, Timeout
 from .vendor import VENDORS, Vendor, get_vendor
 from .wire import ModelFacts, Wire
@@ -21,6 +23,21 @@ __all__ = ["connect", "default_context"]
 
 _REHEARSAL = "rehearsal"
 _FACTS = {field.name for field in dataclasses.fields(ModelFacts)}
+_OPTIONS: Tuple[str, ...] = (
+    "api_key",
+    "base_url",
+    "format",
+    "timeout",
+    "max_retries",
+    "session",
+    "headers",
+    "facts",
+)
+_REHEARSAL_OPTIONS = ("seed", "mistakes", "delay")
+# What one call is asked. The names of a Context's own fields are not among them, nor
+# is "name", which an application may well have a use for.
+_SETTINGS = {field.name for field in dataclasses.fields(Request)}
+_SETTINGS -= {"messages", "model", "name"}
 
 
 def connect(  # noqa: PLR0913  # the public function's names are the contract
@@ -46,11 +63,13 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
     connect, and between two bytes; one number means both. *max_retries* is how often a
     call is repeated after a failure that may pass. *session*, a ``requests.Session``,
     is used instead of our own connections. *facts* are rows of ``ModelFacts`` for a
-    model we describe wrongly. Everything else goes to the ``Context``.
+    model we describe wrongly. Everything else goes to the ``Context``, if it is not
+    called almost as one of these is. ``"rehearsal"`` uses none of them.
 
     Raises:
         NoModelError: neither *model* nor ``AEYE_MODEL`` names one.
         ValueError: an unknown vendor, a missing key, or an address that is none.
+        TypeError: an option that seems to be misspelt, or belongs into ``config=``.
     """
     name = model if model is not None else os.environ.get("AEYE_MODEL", "").strip()
     if not name:
@@ -61,7 +80,14 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
     for what, value in (("model", name), ("base_url", base_url), ("api_key", api_key)):
         if not isinstance(value, (str, type(None))):
             raise TypeError(f"{what} is a text, not a {type(value).__name__}")
-    if name == _REHEARSAL or name.startswith(_REHEARSAL + ":"):
+    rehearses = name.partition(":")[0].lower() == _REHEARSAL
+    _check_names(context, rehearses)
+    pause, retry = _timeout(timeout), Retry(_count("max_retries", max_retries))
+    given, rows = _headers(headers), _facts(facts)
+    if rehearses:
+        # What a real model would not take is not taken here either.
+        _check_url(base_url)
+        _check_format(format)
         return _rehearse(name.partition(":")[2], context)
     vendor, model = _split(name)
     key = _key(vendor, api_key, headers)
@@ -72,10 +98,10 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
         key,
         address,
         model=model,
-        facts=_facts(facts),
-        headers=_headers(headers),
-        transport=HttpTransport(_timeout(timeout), session),
-        retry=Retry(_count("max_retries", max_retries)),
+        facts=rows,
+        headers=given,
+        transport=HttpTransport(pause, session),
+        retry=retry,
     )
     known = provider.facts_of(model)
     context.setdefault("context_window", known.context_window)
@@ -107,6 +133,52 @@ def default_context() -> Context | None:
         return _defaults[name]
 
 
+def _check_names(given: Mapping[str, Any], rehearses: bool) -> None:
+    """Refuse what would be the application's own, but is hardly meant to be."""
+    ours = _OPTIONS + (_REHEARSAL_OPTIONS if rehearses else ())
+    for name in given:
+        if name in _SETTINGS:
+            raise TypeError(
+                f"connect() has no {name!r}: it goes into config={{{name!r}: …}} of "
+                "a prompt"
+            )
+        if name in ours:
+            continue
+        for option in ours:
+            if _is_near(_plain(name), _plain(option)):
+                raise TypeError(
+                    f"connect() has no {name!r}: did you mean {option!r}? "
+                    "(a name of your own must differ by more than one letter)"
+                )
+        for setting in _SETTINGS:
+            # A short word is near to too many others.
+            if len(setting) > 6 and _is_near(_plain(name), _plain(setting)):
+                raise TypeError(
+                    f"connect() has no {name!r}: did you mean {setting!r}, which "
+                    f"goes into config={{{setting!r}: …}} of a prompt?"
+                )
+
+
+def _plain(name: str) -> str:
+    """Return *name* without what is easily mistaken: case, underscores, plural."""
+    name = name.lower().replace("_", "")
+    return name[:-3] + "y" if name.endswith("ies") else name.rstrip("s")
+
+
+def _is_near(a: str, b: str) -> bool:
+    """Whether one letter added, dropped or changed, or two swapped, make *b* of *a*.
+
+    >>> _is_near("sede", "seed"), _is_near("timeot", "timeout"), _is_near("a", "bc")
+    (True, True, False)
+    """
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    left, right = a[start:], b[start:]
+    swapped = left[:2] == right[:2][::-1] and left[2:] == right[2:]
+    return swapped or left[1:] == right or left == right[1:] or left[1:] == right[1:]
+
+
 def _rehearse(target: str, options: Dict[str, Any]) -> Context:
     from .rehearsal import connect_rehearsal
 
@@ -125,6 +197,9 @@ def _split(name: str) -> tuple[Vendor, str]:
             "for example"
         )
     if not colon:
+        meant = _meant(name)
+        if meant is not None:
+            raise ValueError(f"{name!r} names no model: did you mean {meant!r}?")
         close = [f"'{vendor}:{name}'" for vendor in known[:2]]
         raise ValueError(
             f"{name!r} does not say whose model it is: say {' or '.join(close)}, with "
@@ -139,18 +214,45 @@ def _split(name: str) -> tuple[Vendor, str]:
     )
 
 
+def _meant(name: str) -> str | None:
+    """Return what *name*, which has no colon, was perhaps to be."""
+    before, slash, model = name.partition("/")
+    names = [*(vendor.name for vendor in VENDORS), _REHEARSAL]
+    near = difflib.get_close_matches(before.lower(), names, 1, 0.75)
+    if not near:
+        return None
+    vendor = get_vendor(near[0])
+    if slash and model:
+        return f"{near[0]}:{model}"
+    return near[0] if vendor is None else f"{near[0]}:{vendor.example}"
+
+
 def _base_url(vendor: Vendor, given: str | None, format: str | None) -> str:
     found = (os.environ.get(name, "").strip() for name in vendor.url_names)
     url = given or next((value for value in found if value), None)
     url = url or _own_url(vendor, format or vendor.formats[0])
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ValueError(f"base_url is an http(s) address, not {url!r}")
-    if "@" in parts.netloc:
+    _check_url(url)
+    return url
+
+
+def _check_url(url: str | None) -> None:
+    if url is None:
+        return
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.netloc)
+        good = good and parts.port != 0  # which raises for one that is no number
+    except ValueError:
+        good = False
+    if good and "@" in parts.netloc:
         raise ValueError(
             "base_url holds a user name or password; give them as headers="
         )
-    return url
+    if not good:
+        # The original quotes the address, and secrets may be in it.
+        raise ValueError(
+            f"base_url is an http(s) address, not {bare_url(url)!r}"
+        ) from None
 
 
 # What an address takes from the environment.
@@ -178,10 +280,13 @@ def _wire(vendor: Vendor, format: str | None, address: str) -> Wire:
     if usual == "responses" and not own:
         # Behind another address, chat completions is likely all there is.
         usual = "chat"
-    name = usual if format is None else format
-    if name not in WIRES:
+    _check_format(format)
+    return WIRES[usual if format is None else format]
+
+
+def _check_format(format: str | None) -> None:
+    if format is not None and format not in WIRES:
         raise ValueError(f"format is one of {sorted(WIRES)}, not {format!r}")
-    return WIRES[name]
 
 
 def _key(

@@ -8,9 +8,11 @@ turn.
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import List, Literal, Optional, Tuple, Union
 
 from .budget import SchemaBudget, can_express, explain, strict_priority
@@ -41,6 +43,8 @@ class _Plan:
     output: _Output
     # What the system message must say, when the schema goes out as text.
     text: Optional[str] = None
+    # Why what was to be strict is not.
+    warnings: Tuple[str, ...] = ()
 
 
 def is_planned(request: Request) -> bool:
@@ -65,6 +69,9 @@ def apply_plan(request: Request, facts: ModelFacts) -> Request:
     output = request.response_format
     firm = isinstance(output, ResponseFormat) and output.strict is True
     plan = _plan(request.tools, output, facts, (*stricts, firm))
+    for warning in plan.warnings:
+        where = f"prompt {request.name!r}, " if request.name else ""
+        warnings.warn(where + warning, stacklevel=_level_of_caller())
     messages = request.messages
     if plan.text is not None:
         messages = _with_text(messages, plan.text)
@@ -86,6 +93,7 @@ def _plan(
     tool_dialect = _dialect(facts, facts.strict_tools)
     output_dialect = _dialect(facts, facts.strict_output)
     text = None
+    said: List[Optional[str]] = []
     # What wants a strict slot: the output first among equals, since a wrong answer
     # costs a turn and wrong arguments cost one too but are likelier to be right.
     wanting: List[Tuple[float, Optional[int]]] = []
@@ -95,6 +103,7 @@ def _plan(
             dialect = _dialect(facts, strict=True)
             text = _schema_text(output.schema, dialect)
             output = replace(output, schema_delivery="prompt")
+            said.append(_warning_of_text(output, facts))
         else:
             _check_strict("the output", output.strict, output_dialect)
             wanting.append((strict_priority(output.strict), None))
@@ -108,13 +117,18 @@ def _plan(
         if place is not None:
             tool = tools[place]
             chosen = budget.allocate_tool(tool.parameters, tool.strict)
-            _warn(tool.name, tool.parameters, tool.strict, chosen, tool_dialect)
+            what = f"tool {tool.name!r}"
+            said.append(
+                _warning(what, tool.parameters, tool.strict, chosen, tool_dialect)
+            )
             planned[place] = replace(tool, descriptor=chosen.id)
         elif isinstance(output, ResponseFormat):
             chosen = budget.allocate_output(output.schema, output.strict)
-            _warn("output", output.schema, output.strict, chosen, output_dialect)
+            said.append(
+                _warning("output", output.schema, output.strict, chosen, output_dialect)
+            )
             output = replace(output, descriptor=chosen.id)
-    return _Plan(tuple(planned), output, text)
+    return _Plan(tuple(planned), output, text, tuple(filter(None, said)))
 
 
 def _dialect(facts: ModelFacts, strict: bool) -> FormatDescriptor:
@@ -147,22 +161,45 @@ def _check_strict(what: str, strict: object, dialect: FormatDescriptor) -> None:
         )
 
 
-def _warn(
-    name: str,
+def _warning(
+    what: str,
     schema: Schema,
     strict: object,
     chosen: FormatDescriptor,
     dialect: FormatDescriptor,
-) -> None:
+) -> str | None:
     """Say why a schema that was to be strict is not."""
     if strict is not True or chosen.strict:
-        return
+        return None
     reasons = "; ".join(str(reason) for reason in explain(schema, dialect))
-    warnings.warn(
-        f"{name}: strict=True, but the schema cannot go out as {dialect.id}: "
-        f"{reasons or 'the limits of a request are reached'}",
-        stacklevel=2,
+    return (
+        f"{what}: strict=True, but the schema cannot go out as {dialect.id}: "
+        f"{reasons or 'the limits of a request are reached'}"
     )
+
+
+def _warning_of_text(output: ResponseFormat, facts: ModelFacts) -> str | None:
+    """Say why a schema that was to be strict goes out as text."""
+    if output.strict is not True:
+        return None
+    dialect = _dialect(facts, strict=True)
+    reasons = "; ".join(str(reason) for reason in explain(output.schema, dialect))
+    if not facts.structured_output or can_express(output.schema, dialect):
+        reasons = "the model takes no schema here, or was not to get one"
+    return f"output: strict=True, but the schema goes out as text: {reasons}"
+
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+def _level_of_caller() -> int:
+    """Return the stack level, for whoever calls this, of the first line not ours."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def _schema_text(schema: Schema, dialect: FormatDescriptor) -> str:

@@ -423,8 +423,7 @@ class _HttpReply:
                 size += len(piece)
                 yield piece
         except _network_errors() as exc:
-            where = f" after {size} bytes of the answer"
-            raise _error(exc, self._response.url, where) from exc
+            raise _error(exc, self._response.url, size) from exc
         self._read_whole = True
 
     def close(self, drain: float = 0.0) -> None:
@@ -480,14 +479,22 @@ def _network_errors() -> tuple[type[BaseException], ...]:
     return (base, exceptions.RequestException, OSError)
 
 
-def _error(exc: BaseException, url: str, where: str = "") -> TransportError:
-    """Return the error that one of the network's stands for."""
+def _error(exc: BaseException, url: str, size: int | None = None) -> TransportError:
+    """Return the error that one of the network's stands for.
+
+    *size* bytes of the body had come; None: not even the head had.
+    """
     from requests.exceptions import ReadTimeout, RequestException, SSLError
 
     if isinstance(exc, RequestException):
         exc.request = exc.response = None  # they hold the key
     host = urlsplit(url).netloc.rpartition("@")[2]
-    error = TransportError(f"{host}: {_cause(exc)}{where}")
+    cause = _cause(exc)
+    if size:
+        cause = f"the connection broke after {size} bytes of the answer ({cause})"
+    elif size == 0:
+        cause = f"the connection broke before any of the answer came ({cause})"
+    error = TransportError(f"{host}: {cause}")
     if isinstance(exc, ReadTimeout):
         error.errno = errno.ETIMEDOUT
     if isinstance(exc, (SSLError, ValueError)):  # a certificate; an address or header

@@ -308,18 +308,24 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
     if not isinstance(message, dict):
         raise ProtocolError(f"a choice without a message: {choice!r:.200}")
     text, thought = _read_content(message.get("content"))
-    raw_calls = read_objects(message.get("tool_calls"))
+    raw_calls = _read_calls(message.get("tool_calls"))
     calls = tuple(map(_read_call, raw_calls))
-    refusal = message.get("refusal") or None
+    refusal = _read_refusal(message.get("refusal"))
     echo = _Echo()
     echo.add(message)
     extras = [call.get("extra_content") for call in raw_calls]
+    reasoning = _read_reasoning(message, thought)
+    finish = choice.get("finish_reason")
+    if not (finish or text or calls or refusal or reasoning):
+        raise ProtocolError(
+            f"an answer with neither content nor a finish reason: {choice!r:.200}"
+        )
     return Response(
         text,
         calls,
-        finish_reason=_finish(choice.get("finish_reason"), bool(calls), bool(refusal)),
+        finish_reason=_finish(finish, bool(calls), bool(refusal)),
         refusal=refusal,
-        reasoning=_read_reasoning(message, thought),
+        reasoning=reasoning,
         usage=_read_usage(body) or Usage(),
         model=body.get("model") or None,
         extra=_extra(body, choice, message),
@@ -354,6 +360,18 @@ def _read_content(content: Any) -> tuple[str, str]:
         elif isinstance(item, dict) and isinstance(item.get("text"), str):
             text.append(item["text"])
     return "".join(text), "".join(thought)
+
+
+def _read_refusal(value: Any) -> str | None:
+    return value if value and isinstance(value, str) else None
+
+
+def _read_calls(value: Any) -> list[Json]:
+    """Return what stands for calls; whatever else stands there is not left out."""
+    calls = read_objects(value)
+    if value and (not isinstance(value, list) or len(calls) < len(value)):
+        raise ProtocolError(f"tool calls that are no list of objects: {value!r:.200}")
+    return calls
 
 
 def _read_call(call: Json) -> ToolCall:
@@ -514,6 +532,8 @@ class _Decoder:
         self._echo = _Echo()
         self._text: List[str] = []
         self._refused = False
+        # Whether anything was handed on.
+        self._spoke = False
         # The body that had the last usage: some report it anew in every chunk.
         self._usage: Json = {}
         self._model: Optional[str] = None
@@ -538,6 +558,7 @@ class _Decoder:
         delta = choice.get("delta")
         if isinstance(delta, dict):
             self._take(delta, chunks)
+            self._spoke = self._spoke or bool(chunks)
         finish = choice.get("finish_reason")
         if finish and not self.finished:
             chunks += self._calls.end()
@@ -555,8 +576,8 @@ class _Decoder:
             if reasoning is not None:
                 chunks.append(Chunk(reasoning=reasoning))
             self._echo.add(delta)
-            refusal = delta.get("refusal")
-            if refusal and isinstance(refusal, str):
+            refusal = _read_refusal(delta.get("refusal"))
+            if refusal:
                 self._refused = True
                 chunks.append(Chunk(refusal=refusal))
         if content:
@@ -564,7 +585,7 @@ class _Decoder:
             chunks.append(text_chunk(content))
         calls = delta.get("tool_calls")
         if calls:
-            for call in read_objects(calls):
+            for call in _read_calls(calls):
                 place = read_count(call.get("index"))
                 chunks += self._calls.add(place, *_call_fields(call))
 
@@ -582,6 +603,11 @@ class _Decoder:
     def _last(self) -> list[Chunk]:
         """Return what is known at the end only, the finish if nobody said it."""
         chunks = self._calls.end()
+        if not (self.finished or self._spoke or chunks):
+            raise StreamCutError(
+                "the stream ended with [DONE], with neither content nor a finish "
+                "reason before it"
+            )
         said = self.finished and not chunks
         self.finished = True
         echo = self._echo.native("".join(self._text), self._calls.done())
