@@ -46,6 +46,7 @@ Bound = TypeVar("Bound", bound=int)
 Chosen = TypeVar("Chosen", int, str)
 UserId = NewType("UserId", str)
 NULL = {"type": "null"}
+OPEN = {"type": "object", "additionalProperties": True}
 TEXT = {"type": "string"}
 INT = {"type": "integer"}
 
@@ -210,11 +211,11 @@ CASES: Dict[str, Tuple[Any, Any]] = {
     ),
     "empty tuple": (Tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}),
     "builtin empty tuple": (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}),
-    "dict": (dict, {"type": "object"}),
-    "dict of any": (Dict[str, Any], {"type": "object"}),
+    "dict": (dict, OPEN),
+    "dict of any": (Dict[str, Any], OPEN),
     "dict of": (Dict[str, int], {"type": "object", "additionalProperties": INT}),
     "Mapping": (Mapping[str, int], {"type": "object", "additionalProperties": INT}),
-    "OrderedDict": (collections.OrderedDict, {"type": "object"}),
+    "OrderedDict": (collections.OrderedDict, OPEN),
     "dict by any": (Dict[Any, int], {"type": "object", "additionalProperties": INT}),
     "dict by int": (
         Dict[int, str],
@@ -234,7 +235,7 @@ CASES: Dict[str, Tuple[Any, Any]] = {
     ),
     "dict by date": (
         Dict[date, Any],
-        {"type": "object", "propertyNames": {"type": "string", "format": "date"}},
+        {**OPEN, "propertyNames": {"type": "string", "format": "date"}},
     ),
     "Optional": (Optional[int], {"anyOf": [INT, NULL]}),
     "Union": (Union[int, str], {"anyOf": [INT, TEXT]}),
@@ -440,7 +441,7 @@ CASES: Dict[str, Tuple[Any, Any]] = {
     ),
     "lengths of dicts": (
         Annotated[Dict[str, Any], Field(max_length=3)],
-        {"type": "object", "maxProperties": 3},
+        {**OPEN, "maxProperties": 3},
     ),
     "notes": (
         Annotated[
