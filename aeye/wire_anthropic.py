@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping
 
 from .descriptor import get_descriptor_by_id
 from .emit import to_json_schema
@@ -333,9 +333,12 @@ def _assistant(message: Message) -> list[Json]:
     items = native.get("items")
     if native.get("format") != MESSAGES.name or not isinstance(items, (list, tuple)):
         return said
-    items = read_objects(list(items))
     # An interrupted turn has fewer calls than its blocks, an edited one another text.
-    return items if _spoken(items) == _spoken(said) else said
+    items = read_objects(list(items))
+    if _spoken(items) != _spoken(said):
+        return said
+    # What the vendor says and refuses to hear: text of blanks alone.
+    return [b for b in items if b.get("type") != "text" or str(b.get("text")).strip()]
 
 
 def _said(message: Message) -> list[Json]:
@@ -375,9 +378,14 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
         raise ProtocolError(f"an answer that is no object: {body!r:.200}")
     if body.get("type") == "error" or body.get("error"):
         raise status_error(_fault(body), body=body)
-    if not isinstance(body.get("content"), list):
+    content = body.get("content")
+    blocks = read_objects(content)
+    if not isinstance(content, list) or len(blocks) < len(content):
         raise ProtocolError(f"an answer without content: {body!r:.200}")
-    blocks = read_objects(body["content"])
+    if not (blocks or body.get("stop_reason")):
+        raise ProtocolError(
+            f"an answer with neither content nor a stop reason: {body!r:.200}"
+        )
     calls = tuple(_read_call(b) for b in blocks if b.get("type") == "tool_use")
     text = _joined(blocks, "text")
     thought = _joined(blocks, "thinking")
@@ -390,7 +398,7 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
         refusal=_refusal(body),
         reasoning=Reasoning(thought) if thought else None,
         usage=_read_usage(body.get("usage")),
-        model=body.get("model") or None,
+        model=_text(body.get("model")),
         extra=extra or None,
         native=_native(blocks, text, calls),
     )
@@ -403,11 +411,11 @@ def _joined(blocks: List[Json], kind: str) -> str:
 
 
 def _read_call(block: Json) -> ToolCall:
-    key, name, given = block.get("id"), block.get("name"), block.get("input")
-    if not name or not isinstance(name, str):
+    name, given = _text(block.get("name")), block.get("input")
+    if name is None:
         raise ProtocolError(f"a tool call without a name: {block!r:.200}")
     arguments = "{}" if given is None else json.dumps(given, ensure_ascii=False)
-    return ToolCall(key if isinstance(key, str) else "", name, arguments)
+    return ToolCall(_text(block.get("id")) or "", name, arguments)
 
 
 def _finish(raw: Any, called: bool) -> FinishReason:
@@ -419,7 +427,11 @@ def _refusal(said: Json) -> str | None:
     details = said.get("stop_details")
     if said.get("stop_reason") != "refusal" or not isinstance(details, dict):
         return None
-    return details.get("explanation") or None
+    return _text(details.get("explanation"))
+
+
+def _text(value: Any) -> str | None:
+    return value if value and isinstance(value, str) else None
 
 
 def _read_usage(usage: Any) -> Usage:
@@ -488,12 +500,11 @@ class _Decoder:
         self._by_index: Dict[Any, _Block] = {}
         usage = message.get("usage")
         self._usage: Json = dict(usage) if isinstance(usage, dict) else {}
-        self._model: Optional[str] = message.get("model") or None
+        self._model = _text(message.get("model"))
 
     def feed(self, data: str, name: str = "") -> Iterable[Chunk]:
         if data.startswith("[DONE]"):  # not Anthropic's, but some gateways'
-            self.ended = True
-            return self._last()
+            return self._stop({})
         event = read_json(data) if data.strip() else {}
         if not isinstance(event, dict):
             raise ProtocolError(f"an event that is no object: {data!r:.200}")
@@ -538,11 +549,8 @@ class _Decoder:
         self._blocks.append(block)
         self._by_index[index] = block
         if block.kind == "tool_use":
-            key, name = block.begun.get("id"), block.begun.get("name")
-            key = key if isinstance(key, str) else ""
-            return self._calls.add(
-                index, key, name if isinstance(name, str) else "", ""
-            )
+            key, name = _text(block.begun.get("id")), _text(block.begun.get("name"))
+            return self._calls.add(index, key or "", name or "", "")
         return self._say(block, block.begun.get(str(block.kind)))
 
     def _add_to_block(self, event: Json) -> list[Chunk]:
@@ -601,6 +609,8 @@ class _Decoder:
         return [*chunks, Chunk(finish_reason=finish, refusal=refusal)]
 
     def _stop(self, event: Json) -> list[Chunk]:
+        if not (self.finished or self._blocks):
+            raise self._cut("the stream ended with neither content nor a stop reason")
         self.ended = True
         return self._last()
 

@@ -314,7 +314,9 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
     decoder = _Decoder(facts)
     chunks = [chunk for said in bodies for chunk in decoder.take(said)]
     if not decoder.answered:
-        raise ProtocolError(f"an answer without candidates: {body!r:.200}")
+        raise ProtocolError(
+            f"an answer with neither content nor a finish reason: {body!r:.200}"
+        )
     response = join([*chunks, *decoder.last()])
     return replace(response, extra=_extra(bodies[-1]))
 
@@ -332,6 +334,10 @@ def _first_candidate(body: Json) -> Json | None:
     return next((one for one in found if not one.get("index")), None)
 
 
+def _text(value: Any) -> str | None:
+    return value if value and isinstance(value, str) else None
+
+
 class _Decoder:
     """Reads the answers of one stream, each a piece of the whole."""
 
@@ -339,7 +345,7 @@ class _Decoder:
         # There is no end mark: the body ends.
         self.ended = False
         self.finished = False
-        # Whether there was a candidate, or word that there is none.
+        # Whether there was content, or a word on why there is none.
         self.answered = False
         self._calls = CallAssembler()
         self._open: Optional[_OpenCall] = None
@@ -366,30 +372,30 @@ class _Decoder:
         usage = body.get("usageMetadata")
         if isinstance(usage, dict) and _read_usage(usage):
             self._usage = usage
-        self._model = body.get("modelVersion") or self._model
+        self._model = _text(body.get("modelVersion")) or self._model
         feedback = body.get("promptFeedback")
         if isinstance(feedback, dict) and feedback.get("blockReason"):
             self.answered = self.finished = True
             self._finish = "content_filter"
-            self._refusal = feedback.get("blockReasonMessage") or None
+            self._refusal = _text(feedback.get("blockReasonMessage"))
         candidate = _first_candidate(body)
         if candidate is None:
             return []
-        self.answered = True
         content = candidate.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
         chunks: List[Chunk] = []
         for part in read_objects(parts):
+            self.answered = True
             chunks += self._take_part(part)
         self._take_finish(candidate, body)
         return chunks
 
     def _take_part(self, part: Json) -> list[Chunk]:
-        call, text = part.get("functionCall"), part.get("text")
+        call, text = part.get("functionCall"), _text(part.get("text"))
         if isinstance(call, dict):
             return self._take_call(part, call)
         self._said.add(part)
-        if not text or not isinstance(text, str):
+        if text is None:
             return []
         if part.get("thought"):
             return [Chunk(reasoning=Reasoning(text))]
@@ -399,8 +405,8 @@ class _Decoder:
     def _take_call(self, part: Json, call: Json) -> list[Chunk]:
         """Take a call, or a piece of one: only Vertex sends pieces."""
         chunks: List[Chunk] = []
-        name, pieces = call.get("name"), call.get("partialArgs")
-        if name and isinstance(name, str):
+        pieces = call.get("partialArgs")
+        if _text(call.get("name")):
             chunks += self._close()
             begun = {k: v for k, v in call.items() if k not in _STREAMING}
             self._open = _OpenCall(begun)
@@ -421,24 +427,23 @@ class _Decoder:
         call, args = self._open.begun, self._open.arguments()
         self._open = None
         call["args"] = args
-        key, place = call.get("id"), object()
-        key = key if isinstance(key, str) else ""
+        key, place = _text(call.get("id")) or "", object()
         text = json.dumps(args, ensure_ascii=False)
         chunks = self._calls.add(place, key, call["name"], text)
         return chunks + self._calls.finish(place)
 
     def _take_finish(self, candidate: Json, body: Json) -> None:
-        raw = candidate.get("finishReason")
-        if not isinstance(raw, str) or raw in ("", "FINISH_REASON_UNSPECIFIED"):
+        raw = _text(candidate.get("finishReason"))
+        if raw is None or raw == "FINISH_REASON_UNSPECIFIED":
             return
-        self.finished = True
-        message = candidate.get("finishMessage")
+        self.answered = self.finished = True
+        message = _text(candidate.get("finishMessage"))
         if raw in _FAILED:
             why = f"the model stopped with {raw}{message and ': '}{message or ''}"
             raise self._failed(Fault(why, code=raw, kind=_FAILED[raw]), body)
         self._finish = _FINISH.get(raw, "stop")
         if self._finish == "content_filter":
-            self._refusal = message or None
+            self._refusal = message
 
     def end(self, reason: str = "") -> Iterable[Chunk]:
         if not self.finished:

@@ -423,7 +423,7 @@ def test_plain_answer_needs_no_parts() -> None:
 )
 def test_finish(raw: Any, finish: str) -> None:
     """The vendor's reasons are many, ours are few."""
-    assert decode(finish=raw).finish_reason == finish
+    assert decode({"text": ""}, finish=raw).finish_reason == finish
     called = decode({"functionCall": {"name": "now"}}, finish=raw).finish_reason
     assert called == ("tool_calls" if finish == "stop" else finish)
 
@@ -493,6 +493,8 @@ def test_array_of_pieces() -> None:
         {"candidates": []},
         {"candidates": [{"index": 1}], "promptFeedback": []},
         {"promptFeedback": {}},
+        piece(),
+        piece(finish="FINISH_REASON_UNSPECIFIED"),
         piece({"functionCall": {"args": {"a": 1}}}),
     ],
 )
