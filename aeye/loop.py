@@ -15,6 +15,7 @@ from typing import (
     List,
     Optional,
     Sequence,
+    Set,
     Tuple,
     cast,
 )
@@ -129,6 +130,8 @@ class Run:
         self.closing = False
         self._done = False
         self._transcript: List[Message] = []
+        # Of all calls that the run has seen, forgotten ones too.
+        self._ids: Set[str] = set()
         # By id, the places of calls that had waited: their replies are kept in order.
         self._places: Dict[Optional[str], int] = {}
         # The message that opened the turn.
@@ -204,6 +207,7 @@ class Run:
                 prompt_name=recipe.name,
             )
         self._transcript = [*self._request.messages, *self._history()]
+        self._ids = {call.id for m in self._transcript for call in m.tool_calls}
         if not all(m.role == "system" for m in self._transcript):
             self._transcript = list(self._forget(None))
             return
@@ -228,7 +232,7 @@ class Run:
         if self.given.decisions is None:
             return True
         calls = unanswered(self._transcript)
-        found = decided(calls, self.given.decisions, self._ids())
+        found = decided(calls, self.given.decisions, self._ids)
         if not calls:
             return True
         request = self._request.with_messages(self._transcript)
@@ -282,7 +286,7 @@ class Run:
         prepare = ctx.bound("prepare")
         if prepare is not None:
             request = prepare(request, by_name(ctx))
-        turn = _Turn(request, Collector(self._ids()), Batch(self._setup, request))
+        turn = _Turn(request, Collector(self._ids), Batch(self._setup, request))
         self._turn = turn
         yield RequestEvent(request, self._iteration)
         error = yield from self._read(turn, ctx)
@@ -799,17 +803,13 @@ class Run:
             at -= 1
         self._transcript.insert(at, message)
         self.messages.append(message)
+        self._ids.update(call.id for call in message.tool_calls)
 
     def _sent(self) -> Request:
         """Return the request of this iteration with the transcript as it is now."""
         turn: Optional[_Turn] = getattr(self, "_turn", None)
         request = self._request if turn is None else turn.request
         return request.with_messages(self._transcript)
-
-    def _ids(self) -> frozenset[str]:
-        return frozenset(
-            call.id for message in self._transcript for call in message.tool_calls
-        )
 
     def _count(self, usage: Optional[Usage]) -> None:
         if usage is not None:
