@@ -17,6 +17,8 @@ from aeye.errors import (
     AuthError,
     CapabilityError,
     ProtocolError,
+    ProviderError,
+    ServerError,
     StatusError,
     StreamCutError,
     TransportError,
@@ -46,6 +48,15 @@ CITY = Schema(
         "type": "object",
         "properties": {"city": {"type": "string"}},
         "required": ["city"],
+    }
+)
+NODE = Schema(
+    {
+        "type": "object",
+        "properties": {"next": {"$ref": "#/$defs/node"}},
+        "$defs": {
+            "node": {"type": "object", "properties": {"n": {"$ref": "#/$defs/node"}}}
+        },
     }
 )
 OPEN = Schema({"type": "object", "additionalProperties": {"type": "string"}})
@@ -352,13 +363,35 @@ def test_tool_choices() -> None:
 
 
 def test_strict_that_cannot_be_is_warned_of() -> None:
-    """strict=True with a schema that cannot go strict degrades, and says why."""
-    with pytest.warns(UserWarning, match="f: strict=True"):
-        found = provider(model="gpt-4o").prepare(
-            ask(tools=(tool(schema=OPEN, strict=True),))
-        )
+    """strict=True with a schema that cannot go strict degrades, and says why.
 
-    assert found.tools[0].descriptor == "openai-non-strict"
+    Each prompt is told, by the line that asked and with the names of what is meant.
+    """
+    model = provider(model="gpt-4o")
+    tools = (tool(schema=OPEN, strict=True),)
+
+    for name in ("a", "b"):
+        with pytest.warns(UserWarning, match=f"'{name}', tool 'f': strict") as caught:
+            found = model.prepare(ask(name=name, tools=tools))
+
+        assert found.tools[0].descriptor == "openai-non-strict"
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "schema", "reason"),
+    [(XAI, NODE, "has no recursion"), (DEEPSEEK, CITY, "takes no schema")],
+)
+def test_strict_answer_as_text_is_warned_of(
+    vendor: Vendor, schema: Schema, reason: str
+) -> None:
+    """strict=True for an answer whose schema goes out as text says that it does."""
+    output = ResponseFormat(schema, strict=True)
+
+    with pytest.warns(UserWarning, match=f"output: strict=True.*{reason}"):
+        found = provider(vendor, model="gpt-4o").prepare(ask(response_format=output))
+
+    assert found.response_format.schema_delivery == "prompt"  # type: ignore[union-attr]  # it is no "text"
 
 
 def test_parts_a_model_does_not_take() -> None:
@@ -738,3 +771,196 @@ def test_path_with_a_query() -> None:
     assert transport.sent[0][0] == "https://x/v1/m:go?alt=sse&a=b"
     assert transport.sent[0][1]["X-Version"] == "1"
     assert transport.sent[1][1] is transport.sent[0][1]
+
+
+# Secrets.
+
+SECRET = "sk-secret-123"
+QUOTA = {"error": {"message": f"quota {SECRET}", "code": SECRET}}
+
+
+def everything(error: BaseException) -> str:
+    """All that can be seen of an error and of those it came from."""
+    said = ""
+    at: Any = error
+    while at is not None:
+        said += f"{at} {at!r} {vars(at)} {getattr(at, 'strerror', '')}"
+        at = at.__cause__ or at.__context__
+    return said
+
+
+def answers_with_a_secret() -> Iterator[Any]:
+    """Replies in which a host repeats *SECRET*."""
+    stream = "text/event-stream"
+    yield Canned(json.dumps(QUOTA).encode())
+    yield Canned(json.dumps(QUOTA).encode(), status=400)
+    yield Canned(b"data: " + json.dumps(QUOTA).encode() + b"\n\n", kind=stream)
+    yield Canned(b"<html>" + SECRET.encode())
+    yield Canned(b"<html>" + b"x" * 190 + SECRET.encode())
+    yield Canned(json.dumps({"no": SECRET}).encode())
+    yield Canned(json.dumps([SECRET]).encode())
+    yield Canned(b"data: {" + SECRET.encode() + b"\n\n", kind=stream)
+    yield Canned(TransportError(f"broke at /v1?key={SECRET}"))
+    named = Canned(b"{}", status=400)
+    named.headers["x-request-id"] = SECRET
+    yield named
+
+
+@pytest.mark.parametrize("reply", answers_with_a_secret())
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"key": ApiKey(SECRET, ())},
+        {"headers": {"X-Key": SECRET}},
+        {"headers": {"Authorization": f"Bearer {SECRET}"}},
+        {"base_url": f"https://x/v1?key={SECRET}"},
+    ],
+    ids=["key", "header", "bearer", "query"],
+)
+def test_secrets_that_a_host_repeats(reply: Any, fields: Any) -> None:
+    """No error shows a key, a caller's header or an address's query, in any part."""
+    model = provider(transport=reply, **fields)
+
+    for call in (model.execute, lambda request: list(model.stream(request))):
+        with pytest.raises(ProviderError) as caught:
+            call(ask())
+
+        assert SECRET[:-1] not in everything(caught.value)
+
+
+def test_address_in_a_pickle() -> None:
+    """What is secret in an address is in no pickle, and missed; a version is kept."""
+    url = "https://x/v1?api-version=1"
+    plain = replace(provider(base_url=url), transport=None)
+    secret = replace(provider(base_url=f"{url}&key={SECRET}"), transport=None)
+
+    data = pickle.dumps(secret)
+    assert SECRET.encode() not in data
+    assert SECRET not in repr(secret)
+    for found in (pickle.loads(data), copy.deepcopy(pickle.loads(data))):
+        with pytest.raises(ValueError, match="connect\\(\\) anew"):
+            found.execute(ask())
+    assert pickle.loads(pickle.dumps(plain)).base_url == url
+
+
+# Answers that are not what they should be.
+
+
+def test_errors_in_a_stream_have_the_text_so_far() -> None:
+    """Whatever ends a stream early, its error has what had come."""
+    failed = (
+        event({"content": "hello wor"}) + b'data: {"error": {"message": "down"}}\n\n'
+    )
+    garbled = event({"content": "hello wor"}) + b"data: {\n\n"
+    for body in (failed, garbled):
+        model = provider(transport=Canned(body, kind="text/event-stream"))
+        for call in (model.execute, lambda r, m=model: list(m.stream(r))):  # type: ignore[misc]  # a default binds the loop's value
+            with pytest.raises(ProviderError) as caught:
+                call(ask())
+            assert caught.value.partial == "hello wor"
+
+
+@pytest.mark.parametrize("end", [[], [TransportError("broke")]])
+def test_long_and_broken_error_bodies(end: Any) -> None:
+    """An error status stays one, however long its body is, and wherever it ends."""
+    reply = Canned(b"busy" * 500_000, *end, status=503)
+
+    with pytest.raises(ServerError) as caught:
+        provider(transport=reply).execute(ask())
+
+    assert (caught.value.status, len(caught.value.body)) == (503, 2000)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [(b'"a\\ud83d', b'\\ude00"'), (b'"a\\uD83D\\uDE00"',)],
+    ids=["halved", "whole"],
+)
+@pytest.mark.parametrize("key", ["content", "refusal", "reasoning_content"])
+def test_halved_characters(pieces: Any, key: str) -> None:
+    """A character in two halves is one again, wherever a host cuts its text."""
+    texts = [piece.strip(b'"') for piece in pieces]
+    body = b"".join(
+        b'data: {"choices": [{"delta": {"%s": "%s"}}]}\n\n' % (key.encode(), text)
+        for text in texts
+    )
+    transport = Canned(body, event({}, "stop"), kind="text/event-stream")
+
+    found: Any = join(provider(transport=transport).stream(ask()))
+
+    text = {
+        "content": found.content,
+        "refusal": found.refusal,
+        "reasoning_content": found.reasoning and found.reasoning.content,
+    }[key]
+    assert text == "a\U0001f600"
+
+
+def test_halves_of_nothing() -> None:
+    """Half a character is U+FFFD, in an answer as in a stream of it, and in errors."""
+    said = b'{"content": "a\\ud83d", "refusal": "\\ude00b", "reasoning": "\\ud83d"}'
+    whole = Canned(b'{"choices": [{"message": %s, "finish_reason": "stop"}]}' % said)
+    stream = Canned(
+        b'data: {"choices": [{"delta": %s}]}\n\n' % said,
+        event({}, "stop"),
+        kind="text/event-stream",
+    )
+    wrong = Canned(
+        b'data: {"error": {"message": "\\ud83d"}}\n\n', kind="x/event-stream"
+    )
+
+    first = provider(transport=whole).execute(ask())
+
+    assert (first.content, first.refusal) == ("a\ufffd", "\ufffdb")
+    assert first.reasoning is not None
+    assert first.reasoning.content == "\ufffd"
+    second = join(provider(transport=stream).stream(ask()))
+    assert replace(second, finish_reason=first.finish_reason) == first
+    with pytest.raises(StatusError, match="\ufffd"):
+        provider(transport=wrong).execute(ask())
+
+
+def test_bytes_that_are_no_text() -> None:
+    """What is no UTF-8 costs a character, not the answer, streaming or not."""
+    whole = b'{"choices": [{"message": {"content": "a\xff"}, "finish_reason": "stop"}]}'
+    stream = b'data: {"choices": [{"delta": {"content": "a\xff"}}]}\n\ndata: [DONE]\n\n'
+
+    for body, kind in ((whole, "application/json"), (stream, "text/event-stream")):
+        assert provider(transport=Canned(body, kind=kind)).execute(ask()).content == (
+            "a\ufffd"
+        )
+
+
+@pytest.mark.parametrize("delta", [None, {"role": "assistant"}, {"content": ""}])
+def test_end_mark_alone(delta: Any) -> None:
+    """An end mark makes no answer of nothing; a finish reason does."""
+    body = b"" if delta is None else event(delta)
+    done = Canned(body + b"data: [DONE]\n\n", kind="text/event-stream")
+    finished = Canned(body, event({}, "stop"), kind="text/event-stream")
+
+    with pytest.raises(StreamCutError, match="neither content nor a finish reason"):
+        list(provider(transport=done).stream(ask()))
+    assert join(provider(transport=finished).stream(ask())).content == ""
+    assert (
+        provider(
+            transport=Canned(b'{"choices": [{"message": {}, "finish_reason": "stop"}]}')
+        )
+        .execute(ask())
+        .content
+        == ""
+    )
+    with pytest.raises(ProtocolError, match="neither content nor a finish reason"):
+        provider(transport=Canned(b'{"choices": [{"message": {}}]}')).execute(ask())
+
+
+@pytest.mark.parametrize("calls", ["x", [None], 5, [{"function": {}}, 1]])
+def test_calls_that_are_none(calls: Any) -> None:
+    """What stands for calls and is none is refused, not left out."""
+    said = {"content": "Hi", "tool_calls": calls}
+    whole = {"choices": [{"message": said, "finish_reason": "stop"}]}
+    stream = Canned(event(said, "stop"), kind="text/event-stream")
+
+    with pytest.raises(ProtocolError, match="no list of objects"):
+        provider(transport=Canned(json.dumps(whole).encode())).execute(ask())
+    with pytest.raises(ProtocolError, match="no list of objects"):
+        list(provider(transport=stream).stream(ask()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,3 +89,36 @@ def test_a_call_without_its_beginning() -> None:
     assert response.tool_calls == (ToolCall("call_1", "f"),)
     assert response.finish_reason == "tool_calls"
     assert response.to_message().tool_calls == response.tool_calls
+
+
+@pytest.mark.parametrize("names", [("f", "g"), ("f", "f")])
+def test_two_open_calls_with_one_id(names: tuple[str, str]) -> None:
+    """A whole call completes the one that it names, or that has its arguments."""
+    first, last = names
+    chunks = [
+        Chunk(tool_call_named=ToolCall("a", first)),
+        Chunk(tool_call_named=ToolCall("a", last)),
+        Chunk(tool_call=ToolCall("a", first, '{"x": 1}')),
+        Chunk(tool_call=ToolCall("a", last, '{"y": 2}')),
+    ]
+
+    found = join(chunks).tool_calls
+
+    assert [(call.name, call.arguments) for call in found] == [
+        (first, '{"x": 1}'),
+        (last, '{"y": 2}'),
+    ]
+
+
+def test_pieces_of_two_open_calls_with_one_id() -> None:
+    """A piece goes to the call that it names."""
+    chunks = [
+        Chunk(tool_call_named=ToolCall("a", "f")),
+        Chunk(tool_call_named=ToolCall("a", "g")),
+        Chunk(tool_call_arguments=ToolCallDelta("a", "f", "1")),
+        Chunk(tool_call_arguments=ToolCallDelta("a", "g", "2")),
+    ]
+
+    found = join(chunks).tool_calls
+
+    assert [(call.name, call.arguments) for call in found] == [("f", "1"), ("g", "2")]

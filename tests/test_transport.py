@@ -8,6 +8,8 @@ import json
 import os
 import pickle
 import socket
+import subprocess
+import sys
 import threading
 import time
 from typing import Any, Callable, Iterator
@@ -19,6 +21,7 @@ from aeye.connection import connect
 from aeye.context import Abort, Context
 from aeye.errors import (
     AbortedError,
+    AeyeError,
     ProtocolError,
     RateLimitError,
     ServerError,
@@ -703,3 +706,87 @@ def test_no_thread_is_left(serve: Any) -> None:
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     """Milliseconds, seconds or a date; garbage is nothing."""
     assert retry_after(headers, 40.0) == seconds
+
+
+BOMB = """
+import resource, sys
+from aeye.errors import ProtocolError
+from aeye.transport import HttpTransport, read_body
+
+transport = HttpTransport()
+transport.open(sys.argv[1], {}, b"{}").close()  # what is imported does not count
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read_body(transport.open(sys.argv[1], {}, b"{}"), 4 * 1024 * 1024)
+except ProtocolError as exc:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in other units")
+@pytest.mark.parametrize("chunked", [False, True])
+def test_memory_of_a_compressed_body(serve: Any, chunked: bool) -> None:
+    """What a body takes in memory is bounded, whatever it would be decompressed."""
+    data = gzip.compress(bytes(256 * 1024 * 1024), 9)
+    head = STREAM.replace(b"text/event-stream", b"x/y\r\nContent-Encoding: gzip")
+    server = serve(
+        head + chunk(data) + chunk(b"")
+        if chunked
+        else reply(data, Content_Encoding="gzip")
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", BOMB, server.url],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=120,
+    )
+
+    assert int(done.stdout) < 64 * 1024  # KiB
+
+
+def test_body_compressed_twice(serve: Any) -> None:
+    """A second compression, by which little becomes much, is not read."""
+    server = serve(reply(b"x", Content_Encoding="gzip, gzip"))
+
+    with pytest.raises(ProtocolError, match="twice"):
+        read_body(HttpTransport().open(server.url, {}, b"{}"), 99)
+
+
+def test_stream_with_a_length(serve: Any) -> None:
+    """Events come one by one, also where the length of all of them was said."""
+    first, last = event({"content": "Hel"}), event({"content": "lo"}, "stop")
+    go = threading.Event()
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(first + last)
+    )
+    server = serve([head + first, go, last])
+    ctx = model(server)
+
+    chunks = ctx.stream(REQUEST, ctx)
+    text = next(chunks).content
+    go.set()
+
+    assert (text, join(chunks).content) == ("Hel", "lo")
+
+
+@pytest.mark.parametrize("head", [STREAM, reply(b"x" * 9)[:-9]])
+def test_answer_that_never_came(serve: Any, head: bytes) -> None:
+    """A host that hangs up behind the head has said nothing, and the error says so."""
+    ctx = model(serve([head, None]))
+
+    with pytest.raises(
+        AeyeError, match="the connection broke before any of the answer"
+    ):
+        list(ctx.stream(REQUEST, ctx))
+
+
+def test_long_error_body(serve: Any) -> None:
+    """An error is asked again as its status says, however long its body is."""
+    long = STREAM.replace(b"200", b"503") + chunk(b"x" * 2_000_000)
+    server = serve([long, None], reply())
+    retry = waits()[1]
+
+    assert with_retry(server, retry).execute(REQUEST).content == "Hello"
+    assert len(server.requests) == 2
