@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aeye.errors import AeyeError, StreamCutError
