@@ -161,7 +161,7 @@ class Record(Node):
 
     key: Optional[Node] = None
     value: Node = field(default_factory=lambda: Anything("$"))
-    # Nothing but ``{"type": "object"}``.
+    # Nothing is said about the values, as in ``{"type": "object"}``.
     bare: bool = False
     patterns: Tuple[Tuple[str, Node], ...] = ()
     beside: Optional[Node] = None

@@ -457,14 +457,13 @@ class _Builder:
             key = self._build({"type": "string", **names}, place.below("propertyNames"))
         elif len(patterns) == 1 and (beside is None or isinstance(beside, Never)):
             key = Scalar(place.path, checks={"pattern": patterns[0][0]})
-        structural = {"additionalProperties", "patternProperties", "propertyNames"}
         return Record(
             place.path,
             notes,
             checks,
             key=key,
             value=tail or Anything(f"{place.path}.additionalProperties"),
-            bare=not structural & set(flat),
+            bare=not patterns and (beside is None or _says_nothing(beside)),
             patterns=patterns,
             beside=beside,
         )
@@ -533,6 +532,10 @@ class _Builder:
 
     def _flaw(self, place: _Place, kind: str, message: str) -> None:
         self._flaws[Flaw(place.path, kind, message)] = None
+
+
+def _says_nothing(node: Node) -> bool:
+    return isinstance(node, Anything) and not node.checks and not node.notes
 
 
 def _absorb_narrowing(

@@ -249,7 +249,9 @@ class _Reader:
                 f"the keys of a JSON object are text, not {_called(args[0])}",
                 path=f"{path}.propertyNames",
             )
-        told: Json = {"type": "object", "additionalProperties": value or True}
+        told: Json = {"type": "object"}
+        if value:
+            told["additionalProperties"] = value
         if key and key != {"type": "string"}:
             told["propertyNames"] = key
         return told, Mapped(key_shape, value_shape)

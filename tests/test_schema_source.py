@@ -46,7 +46,6 @@ Bound = TypeVar("Bound", bound=int)
 Chosen = TypeVar("Chosen", int, str)
 UserId = NewType("UserId", str)
 NULL = {"type": "null"}
-OPEN = {"type": "object", "additionalProperties": True}
 TEXT = {"type": "string"}
 INT = {"type": "integer"}
 
@@ -211,11 +210,11 @@ CASES: Dict[str, Tuple[Any, Any]] = {
     ),
     "empty tuple": (Tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}),
     "builtin empty tuple": (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}),
-    "dict": (dict, OPEN),
-    "dict of any": (Dict[str, Any], OPEN),
+    "dict": (dict, {"type": "object"}),
+    "dict of any": (Dict[str, Any], {"type": "object"}),
     "dict of": (Dict[str, int], {"type": "object", "additionalProperties": INT}),
     "Mapping": (Mapping[str, int], {"type": "object", "additionalProperties": INT}),
-    "OrderedDict": (collections.OrderedDict, OPEN),
+    "OrderedDict": (collections.OrderedDict, {"type": "object"}),
     "dict by any": (Dict[Any, int], {"type": "object", "additionalProperties": INT}),
     "dict by int": (
         Dict[int, str],
@@ -235,7 +234,7 @@ CASES: Dict[str, Tuple[Any, Any]] = {
     ),
     "dict by date": (
         Dict[date, Any],
-        {**OPEN, "propertyNames": {"type": "string", "format": "date"}},
+        {"type": "object", "propertyNames": {"type": "string", "format": "date"}},
     ),
     "Optional": (Optional[int], {"anyOf": [INT, NULL]}),
     "Union": (Union[int, str], {"anyOf": [INT, TEXT]}),
@@ -441,7 +440,7 @@ CASES: Dict[str, Tuple[Any, Any]] = {
     ),
     "lengths of dicts": (
         Annotated[Dict[str, Any], Field(max_length=3)],
-        {**OPEN, "maxProperties": 3},
+        {"type": "object", "maxProperties": 3},
     ),
     "notes": (
         Annotated[
