@@ -10,10 +10,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 # Recorded traffic and schemas to test with. They are not part of the repository.
 SHARED = ROOT.parent / "shared"
+
+# How many examples a property is tried on. The gate tries the same ones each time, so
+# that what passed once passes again; with a count given there are new ones each time.
+EXAMPLES = os.environ.get("AEYE_EXAMPLES")
+settings.register_profile(
+    "aeye",
+    max_examples=int(EXAMPLES or 50),
+    derandomize=EXAMPLES is None,
+    # A busy machine must not fail a test.
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.load_profile("aeye")
 
 # Endings of environment variables that say whose models are asked, and with which key.
 _OF_VENDORS = (

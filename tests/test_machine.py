@@ -26,7 +26,7 @@ from aeye.context import Result
 from aeye.message import Message
 
 ONDEMAND = os.environ.get("AEYE_ONDEMAND") == "1"
-EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "20000" if ONDEMAND else "800"))
+EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "20000" if ONDEMAND else "250"))
 
 
 def examples(share: float) -> Any:

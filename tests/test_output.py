@@ -18,7 +18,8 @@ from aeye.schema import Schema
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -31,7 +32,7 @@ def test_json_is_itself(value: object) -> None:
     assert find_json(f" {json.dumps(value)}\n") == value
 
 
-@given(st.dictionaries(st.text(max_size=5), values), prose, prose)
+@given(st.dictionaries(st.text(max_size=5), values, max_size=3), prose, prose)
 def test_objects_amid_prose(value: object, before: str, after: str) -> None:
     """An object is found in a fence or amid prose."""
     text = json.dumps(value)

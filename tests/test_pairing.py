@@ -71,7 +71,7 @@ def check(messages: Any, *, waits: bool) -> None:
     assert len(ids) == len(set(ids))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     batches=st.lists(
         st.lists(st.sampled_from(NAMES), min_size=1, max_size=3),

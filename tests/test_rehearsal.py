@@ -24,7 +24,7 @@ from typing import (
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aeye import ask, connect
@@ -457,7 +457,6 @@ def _containers(inner: Any) -> Any:
     return objects | maps | arrays
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.recursive(_SCALARS, _containers, max_leaves=8),
     st.sampled_from(TARGETS),

@@ -296,8 +296,7 @@ def test_bushy_recursion_is_bounded() -> None:
 
 
 @settings(
-    max_examples=40,
-    deadline=None,
+    max_examples=settings.default.max_examples // 2,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(schemas())
@@ -384,7 +383,6 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-@settings(max_examples=80, deadline=None)
 @given(_schemas(), st.integers(0, 1000))
 def test_every_sample_is_valid(schema: Any, seed: int) -> None:
     """What is made is valid under its schema and plain JSON."""

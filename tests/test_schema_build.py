@@ -187,7 +187,6 @@ EVERYTHING = st.builds(
 ALL = Schema(Everything)
 
 
-@settings(max_examples=150, deadline=None)
 @given(EVERYTHING)
 def test_load_inverts_dump(value: Everything) -> None:
     """What is dumped is plain JSON, and loads to an equal value of equal types."""
@@ -201,7 +200,7 @@ def test_load_inverts_dump(value: Everything) -> None:
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(EVERYTHING)
 def test_a_pickled_schema_builds_the_same(value: Everything) -> None:
     """A pickle keeps how values are built, unions included."""
@@ -211,7 +210,6 @@ def test_a_pickled_schema_builds_the_same(value: Everything) -> None:
     assert schema.load(ALL.dump(value)) == ALL.load(ALL.dump(value))
 
 
-@settings(max_examples=150, deadline=None)
 @given(JSON, st.data())
 def test_any_json_is_loaded_or_found_wrong(value: Any, data: Any) -> None:
     """Whatever a model answers, load gives a value or findings, and raises nothing."""

@@ -19,6 +19,7 @@ JSON = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner) | st.dictionaries(st.text("ab\u00e9"), inner),
+    max_leaves=25,
 )
 
 

@@ -59,7 +59,7 @@ DIALECTS = (
     XAI_NON_STRICT,
 )
 ONDEMAND = os.environ.get("AEYE_ONDEMAND") == "1"
-EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "200"))
+EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "60"))
 
 
 def examples(share: int = 1) -> settings:

@@ -568,7 +568,7 @@ SCHEMAS = st.recursive(LEAVES, _grown, max_leaves=6).map(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(SCHEMAS, JSON)
 def test_any_value_can_be_checked(source: Any, value: Any) -> None:
     """Whatever the schema and the value: findings or none, and never an exception."""
@@ -584,7 +584,7 @@ def test_any_value_can_be_checked(source: Any, value: Any) -> None:
     assert built is None or not findings
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(SCHEMAS, JSON)
 def test_quick_check_is_never_wrong(source: Any, value: Any) -> None:
     """What the quick check calls valid is valid for the validator."""
