@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .context import Context as Context
     from .context import Result as Result
     from .context import Resume as Resume
+    from .decode import StrictSchema as StrictSchema
     from .decode import decode_wire as decode_wire
     from .decode import encode_wire as encode_wire
     from .decode import strictify as strictify
@@ -73,6 +74,8 @@ if TYPE_CHECKING:
     from .descriptor import register_descriptor as register_descriptor
     from .descriptor import resolve_descriptor as resolve_descriptor
     from .dispatch import ToolResult as ToolResult
+    from .emit import JSONSchema as JSONSchema
+    from .emit import JSONSchemaType as JSONSchemaType
     from .emit import to_json_schema as to_json_schema
     from .errors import AbortedError as AbortedError
     from .errors import AeyeError as AeyeError
@@ -259,6 +262,8 @@ __all__ = [
     "ImageUsage",
     "InMemoryStore",
     "IncompatibleError",
+    "JSONSchema",
+    "JSONSchemaType",
     "Json",
     "LENIENT",
     "MaxTurnsError",
@@ -317,6 +322,7 @@ __all__ = [
     "Stats",
     "StatusError",
     "StreamCutError",
+    "StrictSchema",
     "SuspendEvent",
     "Template",
     "TemplateError",
@@ -434,6 +440,7 @@ _MODULES = {
         "Resume",
     ),
     "decode": (
+        "StrictSchema",
         "decode_wire",
         "encode_wire",
         "strictify",
@@ -462,7 +469,11 @@ _MODULES = {
         "resolve_descriptor",
     ),
     "dispatch": ("ToolResult",),
-    "emit": ("to_json_schema",),
+    "emit": (
+        "JSONSchema",
+        "JSONSchemaType",
+        "to_json_schema",
+    ),
     "errors": (
         "AbortedError",
         "AeyeError",

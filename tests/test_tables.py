@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import inspect
 import json
 import re
 import sys
@@ -56,7 +57,7 @@ def in_columns(head: Tuple[str, ...], rows: List[Tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
-def summary(cls: type) -> str:
+def summary(cls: Callable[..., Any]) -> str:
     """Return the first paragraph of a docstring, in one line, as Markdown."""
     first = (cls.__doc__ or "").split("\n\n")[0]
     return " ".join(first.split()).replace("``", "`")
@@ -834,6 +835,41 @@ def limits() -> str:
         bound = [f"{n:,} (`{d.id}`)" for n, d in zip(found, ALL) if n is not None]
         rows.append((f"`{name}`", ", ".join(bound)))
     return in_columns(("limit", "at most"), rows)
+
+
+FUNCTIONS = [
+    "to_json_schema",
+    "decode_wire",
+    "encode_wire",
+    "strictify",
+    "explain",
+    "can_express",
+    "analyze_schema",
+    "check_schema_size_limits",
+    "SchemaBudget",
+    "strict_priority",
+    "strictest_of",
+    "get_descriptor",
+    "get_descriptor_by_id",
+    "has_descriptor_family",
+    "resolve_descriptor",
+    "register_descriptor",
+    "check_descriptor_consistency",
+]
+
+
+@table
+def schema_functions() -> str:
+    rows = []
+    for name in FUNCTIONS:
+        found = getattr(aeye, name)
+        names = [str(p.replace(annotation=p.empty)) for p in parameters(found)]
+        rows.append((f"`{name}({', '.join(names)})`", summary(found)))
+    return in_columns(("name", "what it does"), rows)
+
+
+def parameters(fn: Callable[..., Any]) -> List[inspect.Parameter]:
+    return list(inspect.signature(fn).parameters.values())
 
 
 # The pages
