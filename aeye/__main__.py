@@ -404,7 +404,7 @@ def _schema(options: argparse.Namespace) -> int:
     from .descriptor import get_descriptor
     from .emit import to_json_schema
 
-    schema = wrap_root(_arguments(options.source) or _schema_of(options.source))
+    schema = _arguments(options.source) or wrap_root(_schema_of(options.source))
     dialect = get_descriptor(options.family, not options.non_strict)
     reasons = list(explain(schema, dialect))
     keeps = [reason for reason in reasons if reason.kind in ("strict", "output")]

@@ -324,8 +324,8 @@ def _blocking(
 def _root_problems(schema: Schema, d: FormatDescriptor) -> Iterator[Reason]:
     """Yield why the root would be refused: every vendor wants an object there.
 
-    ``wrap_root`` makes one of anything but a map, which the source calls an object
-    and a dialect without maps spells as an array.
+    ``wrap_root`` makes one of any answer; the arguments of a tool go out as they are,
+    and a dialect without maps spells a map as an array.
     """
     if d.strict and emission_of(schema, d).wire.get("type") != "object":
         message = f"{d.id} wants an object with properties at the root"

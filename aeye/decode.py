@@ -55,6 +55,7 @@ from .emit_node import (
     as_schema,
     remember,
 )
+from .emit_read import graph_of
 from .schema import Finding, Schema
 
 __all__ = [
@@ -146,11 +147,13 @@ def strictify(schema: Any, descriptor: ToJSONSchemaOptions) -> StrictSchema:
 def wrap_root(schema: Any) -> Schema:
     """Make the root an object, as vendors want it: ``{"value": …}`` around others.
 
-    Gives a Schema that is an object already as it is. Read a reply with
+    A map is wrapped too, since some dialects spell it as a list; what is wrapped is
+    the same in every dialect. Gives a Schema that is an object with properties as it
+    is. Read a reply with
     ``decode_wire(schema, unwrap_root(schema, reply), descriptor)``.
     """
     source = as_schema(schema)
-    if source.is_object:
+    if _is_plain_object(source):
         return source
     return remember(source, "wrapped", lambda: Schema(_wrapped(source.json)))
 
@@ -163,11 +166,19 @@ def unwrap_root(schema: Any, value: Any) -> Any:
     >>> unwrap_root({"type": "integer"}, {"value": 3}), unwrap_root(int, 3)
     (3, 3)
     """
-    if as_schema(schema).is_object:
+    source = as_schema(schema)
+    if _is_plain_object(source):
         return value
     if isinstance(value, dict) and value.keys() == {"value"}:
-        return value["value"]
+        inner = value["value"]
+        # A map may have the key "value" of its own; what it wraps is no scalar.
+        if not source.is_object or isinstance(inner, (dict, list)):
+            return inner
     return value
+
+
+def _is_plain_object(schema: Schema) -> bool:
+    return schema.is_object and isinstance(graph_of(schema).root, Object)
 
 
 def _wrapped(source: JSONSchema) -> JSONSchema:

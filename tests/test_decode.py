@@ -592,6 +592,41 @@ def test_another_root_is_wrapped() -> None:
     assert unwrap_root(schema, {"value": [1], "more": 2}) == {"value": [1], "more": 2}
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        PRICES,
+        {"type": "object"},
+        {"type": "object", "patternProperties": {"^a": TEXT}},
+        {"type": "object", "enum": [{"a": 1}, {"a": 2}]},
+    ],
+)
+def test_a_map_is_wrapped(source: Json) -> None:
+    """In all dialects alike, since some of them spell a map as a list."""
+    schema = Schema(source)
+
+    wrapped = wrap_root(schema)
+
+    assert wrapped.json == {
+        **thing({"value": source}),
+        "additionalProperties": False,
+    }
+    for dialect in (LENIENT, OPENAI_STRICT, ANTHROPIC_STRICT, GOOGLE_STRICT):
+        assert to_json_schema(wrapped, dialect)["type"] == "object"
+
+
+def test_a_map_may_have_a_key_called_value() -> None:
+    """A wrapped map is told from a bare one by what is in it."""
+    numbers, maps = Schema(PRICES), Schema({"type": "object"})
+    pairs = [{"key": "a", "value": 1}]
+
+    assert unwrap_root(numbers, {"value": {"a": 1}}) == {"a": 1}
+    assert unwrap_root(numbers, {"value": pairs}) == pairs
+    assert unwrap_root(numbers, {"value": 3}) == {"value": 3}
+    assert unwrap_root(numbers, {"a": 1, "value": {}}) == {"a": 1, "value": {}}
+    assert unwrap_root(maps, {"value": None}) == {"value": None}
+
+
 def test_a_root_that_refers_to_itself_becomes_a_definition() -> None:
     """References to the root keep meaning what was the root."""
     source = {

@@ -68,6 +68,20 @@ def test_truncate() -> None:
     assert (truncate("abc", 3), truncate("abc", 0), truncate("abc", -1)) == ("abc",) * 3
 
 
+@pytest.mark.parametrize("dialect", ["openai-strict", "anthropic-strict", "lenient"])
+def test_a_map_in_any_shape(dialect: str) -> None:
+    """A map is read as it was asked for, bare, and in the source's own spelling."""
+    schema = Schema(Dict[str, int])
+    sent = ResponseFormat(wrap_root(schema), descriptor=dialect)
+    texts = ['{"value": {"a": 1}}', '{"a": 1}']
+    if dialect != "lenient":
+        texts.append('{"value": [{"key": "a", "value": 1}]}')
+        texts.append('[{"key": "a", "value": 1}]')
+
+    for text in texts:
+        assert Check(schema)(text, sent, Context()) == Accepted({"a": 1})
+
+
 def test_a_bare_answer_is_decoded_too() -> None:
     """Where the root went out wrapped, a bare answer is brought back all the same."""
     schema = Schema(list[Dict[str, int]])

@@ -550,6 +550,29 @@ def test_a_value_of_every_type_over_http(target: str) -> None:
         assert Schema(kind).load(Schema(kind).dump(value)) == (value, []), kind
 
 
+@pytest.mark.parametrize(
+    ("name", "format", "target"),
+    [
+        ("openai:gpt-5-mini", "chat", "openai"),
+        ("openai:gpt-5-mini", "responses", "openai"),
+        ("anthropic:claude-sonnet-4-5", "messages", "anthropic"),
+        ("google:gemini-2.5-flash", "gemini", "google"),
+    ],
+)
+def test_maps_go_structured(name: str, format: str, target: str) -> None:
+    """A map is an answer like any other: its root is wrapped, in strict mode too."""
+    with LocalServer(Rehearsal(target), format=format) as server:
+        options: Any = {} if format == "gemini" else {"format": format}
+        with connect(name, base_url=server.url, api_key="none", **options) as ctx:
+            made = ask("x", ctx, schema=Dict[str, int])
+        sent = [request.response_format for request in server.requests]
+        faults = server.errors
+
+    assert (faults, set(map(type, made.values()))) == ([], {int})
+    assert [type(shape) for shape in sent] == [ResponseFormat]
+    assert [[*shape.schema.json["properties"]] for shape in sent] == [["value"]]
+
+
 def test_what_only_the_type_refuses() -> None:
     """A bound that JSON Schema cannot say is an error that names the place."""
 
