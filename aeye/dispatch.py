@@ -138,6 +138,12 @@ class Call:
         return self.status not in ("waiting", "running")
 
     @property
+    def fails(self) -> bool:
+        """Whether its tool has failed, and is one whose failure ends the run."""
+        failed = self.status == "error" and not self.has_result
+        return failed and self.tool is not None and self.tool.on_error == "raise"
+
+    @property
     def consented(self) -> bool:
         """Whether the caller has decided that the call is to run."""
         return self.decision is True or isinstance(self.decision, Resume)
@@ -334,7 +340,8 @@ class Batch:
         elif self._halt is None:
             yield from self._side_by_side()
         yield from self._await_all()
-        self._settle_rest(over=self.fatal is not None)
+        failed = self.fatal is not None or any(call.fails for call in self.calls)
+        self._settle_rest(over=failed)
 
     def stop(self, why: str) -> Events:
         """End with the run, for the reason *why*; wait for what runs."""

@@ -13,6 +13,7 @@ from typing import (
     Dict,
     Generator,
     List,
+    Mapping,
     Optional,
     Sequence,
     Set,
@@ -132,7 +133,7 @@ class Run:
         self._transcript: List[Message] = []
         # Of all calls that the run has seen, forgotten ones too.
         self._ids: Set[str] = set()
-        # By id, the places of calls that had waited: their replies are kept in order.
+        # By id, the places of calls whose replies may come late: they go in order.
         self._places: Dict[Optional[str], int] = {}
         # The message that opened the turn.
         self._opening: Optional[Message] = None
@@ -623,16 +624,18 @@ class Run:
             self._keep(self._partial(turn))
         lacking = {call.id for call in unanswered(self._transcript)}
         turn.batch.leave()
+        for n, call in enumerate(turn.batch.calls):
+            self._places.setdefault(call.call.id, n)
         for call, reply in turn.batch.replies():
             finished = call.status != "not_run" or self.recipe.tools_complete
             if call.call.id in lacking and finished:
                 self._keep(reply)
 
     def _raise_if_wanted(self, call: Call) -> None:
-        tool, failed = call.tool, call.status == "error" and not call.has_result
-        if not failed or tool is None or tool.on_error != "raise":
+        if not call.fails:
             return
-        error = ToolCallError(f"{tool.name}: {call.error}", tool=tool.name)
+        name = call.call.name
+        error = ToolCallError(f"{name}: {call.error}", tool=name)
         self._blame(error)
         raise error from call.error
 
@@ -797,12 +800,8 @@ class Run:
     def _keep(self, message: Message) -> None:
         if message.role == "assistant":
             self._turn.said = True
-        place = self._places.get(message.tool_call_id, -1)
-        at = len(self._transcript)
-        while 0 <= place < self._places.get(self._transcript[at - 1].tool_call_id, -1):
-            at -= 1
-        self._transcript.insert(at, message)
-        self.messages.append(message)
+        for kept in (self._transcript, self.messages):
+            kept.insert(_place(kept, message, self._places), message)
         self._ids.update(call.id for call in message.tool_calls)
 
     def _sent(self) -> Request:
@@ -820,6 +819,16 @@ class Run:
 _WISHES = frozenset(
     ("config", "max_iterations", "output_retries", "forget_retries", "tool_retries")
 )
+
+
+def _place(
+    kept: Sequence[Message], message: Message, places: Mapping[Optional[str], int]
+) -> int:
+    """Return where *message* belongs in *kept*: a reply before those to later calls."""
+    at, place = len(kept), places.get(message.tool_call_id, -1)
+    while at and 0 <= place < places.get(kept[at - 1].tool_call_id, -1):
+        at -= 1
+    return at
 
 
 def _first(*values: Any) -> Any:

@@ -526,3 +526,37 @@ def test_an_estimate_changes_no_message() -> None:
 
 def _twenty(message: Message) -> int:
     return 20
+
+
+# Calls that wait beside others
+
+
+def test_a_failure_that_ends_the_run_answers_the_call_that_waits() -> None:
+    """``on_error="raise"`` beside a call that waits: nobody comes back to that."""
+
+    @tool(on_error="raise")
+    def bad() -> None:
+        """Fail."""
+        raise ValueError("boom")
+
+    model = ScriptedModel(calls(("wait", {}, "a"), ("bad", {}, "b")))
+    prompt = Prompt("p", "x", tools=[wait, bad], tool_execution="parallel")
+
+    with pytest.raises(aeye.ToolCallError) as e:
+        prompt({}, model.context())
+
+    assert whole(e.value.messages)
+    assert e.value.messages[1].text == "[not run: cancelled]"
+
+
+def test_a_run_left_between_replies_keeps_their_order() -> None:
+    """What a reader who leaves has not heard is put where it belongs."""
+    model = ScriptedModel(calls(("wait", {}, "a"), ("ping", {}, "b")))
+    prompt = Prompt("p", "x", tools=[wait, ping], tool_execution="parallel")
+
+    with prompt.run({}, model.context()) as stream:
+        for event in stream:
+            if event.type == "message" and event.message.role == "tool":
+                break
+
+    assert [m.tool_call_id for m in stream.messages[1:]] == ["a", "b"]
