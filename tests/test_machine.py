@@ -40,14 +40,14 @@ def examples(share: float) -> Any:
     )
 
 
-WRITTEN = [None] * 6 + ["", "{", '{"n": "x"}', '{"o": "{}"}', '{"o": "{"}', "null"]
+WRITTEN = [None] * 18 + ["", "{", '{"n": "x"}', '{"o": "{}"}', '{"o": "{"}', "null"]
 MODES = ["sequential", "parallel", "immediate"]
 
 call_plans = st.builds(
     CallPlan,
-    tool=st.sampled_from([*machine.NAMES, "work", "work", "timed", "zz"]),
-    do=st.sampled_from([*machine.DEEDS, "text", "text", "text"]),
-    seconds=st.sampled_from([0, 0, 1, 3]),
+    tool=st.sampled_from([*machine.NAMES, *["work", "timed"] * 4, "zz"]),
+    do=st.sampled_from([*machine.DEEDS, *["text", "steps"] * 8]),
+    seconds=st.sampled_from([0, 0, 1, 3, 5]),
     written=st.sampled_from(WRITTEN),
     id=st.sampled_from(["", "", "x", "y", "h1"]),
     style=st.sampled_from(["whole", "pieces", "bare"]),
@@ -60,14 +60,14 @@ answers = st.builds(
     text=texts,
     calls=st.lists(call_plans, max_size=4).map(tuple),
     finish=st.sampled_from(
-        ["auto"] * 6 + [None, "length", "content_filter", "refusal", "tool_calls"]
+        ["auto"] * 12 + [None, "length", "content_filter", "refusal", "tool_calls"]
     ),
     thought=st.sampled_from([False, False, True]),
-    refusal=st.sampled_from([None] * 9 + [machine.REFUSAL]),
+    refusal=st.sampled_from([None] * 19 + [machine.REFUSAL]),
     usage=st.sampled_from([(5,), (5,), (), (5, 7), (90,)]),
-    error=st.sampled_from([None] * 8 + list(machine.ERRORS)),
+    error=st.sampled_from([None] * 24 + list(machine.ERRORS)),
     error_after=st.integers(0, 5),
-    abort_after=st.sampled_from([None] * 12 + [0, 1, 3]),
+    abort_after=st.sampled_from([None] * 24 + [0, 1, 3]),
 )
 readers = st.builds(
     Reader,
@@ -85,7 +85,7 @@ def some(choices: dict[str, list[Any]]) -> Any:
 
 
 OPTIONS = {
-    "tool_concurrency": [1, 2],
+    "tool_concurrency": [1, 1, 2, 2, 3],
     "tool_retries": [0, 1],
     "tool_iterations": [0, 1],
     "tools_max": [1, 2],
