@@ -275,9 +275,13 @@ class SQLiteStore:
         import sqlite3
 
         connection = sqlite3.connect(self.path, timeout=30)
-        if not self._ready:
-            connection.executescript(_TABLES)
-            self._ready = True
+        try:
+            if not self._ready:
+                connection.executescript(_TABLES)
+                self._ready = True
+        except sqlite3.Error:
+            connection.close()
+            raise
         return connection
 
     def __repr__(self) -> str:

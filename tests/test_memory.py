@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
@@ -409,3 +411,13 @@ class TestSessions:
         assert ran == [1]
         assert [m.text for m in response.messages] == replies
         assert roles(chat.messages()) == ["user", "assistant", "tool", "assistant"]
+
+
+def test_a_file_that_is_no_database_leaves_nothing_open(tmp_path: Path) -> None:
+    """A file that is no database is refused, and its connection closed."""
+    path = tmp_path / "notes.txt"
+    path.write_text("no database " * 100)
+
+    with pytest.raises(sqlite3.DatabaseError):
+        SQLiteStore(str(path)).load(ME)
+    gc.collect()  # an open connection would warn, and warnings are errors
