@@ -371,10 +371,7 @@ class _Builder:
         types = [said] if isinstance(said, str) else list(said or ())
         if types:
             values = [v for v in values if any(has_type(v, name) for name in types)]
-        kept: List[Any] = []
-        for value in values:
-            if not any(same_json(value, other) for other in kept):
-                kept.append(value)
+        kept = _distinct(values)
         nullable = None in kept
         kept = [v for v in kept if v is not None]
         if not kept:
@@ -532,6 +529,22 @@ class _Builder:
 
     def _flaw(self, place: _Place, kind: str, message: str) -> None:
         self._flaws[Flaw(place.path, kind, message)] = None
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    """Drop what was there before; true is not 1, and 1.0 is."""
+    kept: List[Any] = []
+    scalars: Set[Tuple[bool, Any]] = set()
+    for value in values:
+        if isinstance(value, (dict, list)):
+            if any(same_json(value, other) for other in kept):
+                continue
+        elif (value is True or value is False, value) in scalars:
+            continue
+        else:
+            scalars.add((value is True or value is False, value))
+        kept.append(value)
+    return kept
 
 
 def _says_nothing(node: Node) -> bool:

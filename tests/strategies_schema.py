@@ -7,12 +7,16 @@ library reads schemas: a validator decides whether the value fits.
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import re
 from typing import Any
 
 from hypothesis import strategies as st
+
+# A strategy costs more to make than to draw from.
+kept = functools.lru_cache(maxsize=None)
 
 NAMES = ("a", "b", "c", "kind", "key", "value", "0", "1")
 TEXTS = ("", "a", "A", "Zz", "user", "x-1", "2026-11-30", "é", "0", "null")
@@ -38,16 +42,22 @@ class Unmade(Exception):
 def schemas(draw: Any) -> dict[str, Any]:
     """Draw a schema: an object mostly, with definitions it may refer to."""
     count = draw(st.sampled_from((0, 0, 1, 2)))
-    names = [f"#/$defs/D{index}" for index in range(count)]
-    refs = [*names, "#"] if draw(st.integers(0, 3)) == 0 else names
+    names = tuple(f"#/$defs/D{index}" for index in range(count))
+    refs = (*names, "#") if draw(st.integers(0, 3)) == 0 else names
     root = draw(_nodes(refs, 3) if draw(st.integers(0, 4)) == 0 else _objects(refs, 3))
     root = dict(root)
     if count:
-        root["$defs"] = {f"D{n}": draw(_nodes([*refs, "#"], 2)) for n in range(count)}
+        root["$defs"] = {f"D{n}": draw(_nodes((*refs, "#"), 2)) for n in range(count)}
     return root
 
 
-def _nodes(refs: list[str], depth: int) -> Any:
+def answers() -> Any:
+    """Draw a schema of any kind: maps, lists, unions and scalars."""
+    return _nodes((), 2)
+
+
+@kept
+def _nodes(refs: tuple[str, ...], depth: int) -> Any:
     plain = [_texts(), _numbers(), _literals(), _small()]
     if refs:
         plain += [_references(refs)] * 2
@@ -87,12 +97,12 @@ _ANY = (
 )
 
 
+@kept
 @st.composite
 def _small(draw: Any) -> dict[str, Any]:
     return draw(st.sampled_from(_ANY if draw(st.integers(0, 24)) == 0 else _SMALL))
 
 
-@st.composite
 def _noted(draw: Any, node: dict[str, Any]) -> dict[str, Any]:
     node = dict(node)
     if draw(st.integers(0, 3)) == 0:
@@ -104,11 +114,12 @@ def _noted(draw: Any, node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
+@kept
 @st.composite
 def _texts(draw: Any) -> dict[str, Any]:
     node: dict[str, Any] = {"type": "string"}
     if draw(st.booleans()):
-        return draw(_noted(node))
+        return _noted(draw, node)
     low = draw(st.integers(0, 2))
     extra = draw(st.sampled_from(("size", "pattern", "format", "encoding")))
     if extra == "size":
@@ -119,9 +130,10 @@ def _texts(draw: Any) -> dict[str, Any]:
         node["format"] = draw(st.sampled_from(FORMATS))
     else:
         node["contentEncoding"] = "base64"
-    return draw(_noted(node))
+    return _noted(draw, node)
 
 
+@kept
 @st.composite
 def _numbers(draw: Any) -> dict[str, Any]:
     node: dict[str, Any] = {"type": draw(st.sampled_from(("integer", "number")))}
@@ -135,9 +147,10 @@ def _numbers(draw: Any) -> dict[str, Any]:
     ):
         if draw(st.integers(0, 4)) == 0:
             node[keyword] = value
-    return draw(_noted(node))
+    return _noted(draw, node)
 
 
+@kept
 @st.composite
 def _literals(draw: Any) -> dict[str, Any]:
     pool = st.sampled_from(
@@ -158,22 +171,24 @@ def _literals(draw: Any) -> dict[str, Any]:
     if draw(st.booleans()):
         pool = st.sampled_from(("red", "RED", 1, 2, None))
     node = {"enum": draw(st.lists(pool, min_size=1, max_size=4, unique_by=json.dumps))}
-    return draw(_noted(node))
+    return _noted(draw, node)
 
 
+@kept
 @st.composite
-def _references(draw: Any, refs: list[str]) -> dict[str, Any]:
-    return draw(_noted({"$ref": draw(st.sampled_from(refs))}))
+def _references(draw: Any, refs: tuple[str, ...]) -> dict[str, Any]:
+    return _noted(draw, {"$ref": draw(st.sampled_from(refs))})
 
 
+@kept
 @st.composite
-def _objects(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
+def _objects(draw: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
     names = draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
     properties: dict[str, Any] = {}
     for name in names:
         node = dict(draw(_nodes(refs, depth)))
         if "$ref" not in node and draw(st.integers(0, 4)) == 0:
-            node["default"] = draw(_defaults(node))
+            node["default"] = _defaults(draw, node)
         properties[name] = node
     node = {"type": "object", "properties": properties}
     node["required"] = [name for name in names if draw(st.booleans())]
@@ -192,10 +207,9 @@ def _objects(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
         node["minProperties"] = 1
     if draw(st.integers(0, 15)) == 0:
         node["not"] = {"required": ["zzz"]}
-    return draw(_noted(node))
+    return _noted(draw, node)
 
 
-@st.composite
 def _defaults(draw: Any, node: dict[str, Any]) -> Any:
     if draw(st.integers(0, 3)) == 0:
         return draw(st.sampled_from((None, "user", 0, [], {})))
@@ -205,8 +219,9 @@ def _defaults(draw: Any, node: dict[str, Any]) -> Any:
         return None
 
 
+@kept
 @st.composite
-def _records(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
+def _records(draw: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
     node: dict[str, Any] = {"type": "object"}
     value = draw(_nodes(refs, depth))
     how = draw(st.sampled_from(("plain", "keys", "pattern", "by", "several")))
@@ -222,11 +237,12 @@ def _records(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
         node["propertyNames"] = {"enum": ["en", "fr"]}
     elif how == "pattern":
         node["propertyNames"] = {"pattern": "^[a-z]+$"}
-    return draw(_noted(node))
+    return _noted(draw, node)
 
 
+@kept
 @st.composite
-def _arrays(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
+def _arrays(draw: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
     node: dict[str, Any] = {"type": "array", "items": draw(_nodes(refs, depth))}
     if draw(st.integers(0, 2)) == 0:
         low = draw(st.integers(0, 1))
@@ -235,11 +251,12 @@ def _arrays(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
         node["uniqueItems"] = True
     if draw(st.integers(0, 29)) == 0:
         del node["items"]
-    return draw(_noted(node))
+    return _noted(draw, node)
 
 
+@kept
 @st.composite
-def _tuples(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
+def _tuples(draw: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
     items = draw(st.lists(_nodes(refs, depth), min_size=1, max_size=3))
     node: dict[str, Any] = {"type": "array", "prefixItems": items}
     how = draw(
@@ -253,25 +270,28 @@ def _tuples(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
         node.update(items=draw(_nodes(refs, 0)), minItems=draw(st.integers(0, 1)))
     elif how == "short":
         node.update(maxItems=draw(st.integers(0, len(items))))
-    return draw(_noted(node))
+    return _noted(draw, node)
 
 
+@kept
 @st.composite
-def _nullables(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
+def _nullables(draw: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
     inner = draw(_nodes(refs, depth))
     word = draw(st.sampled_from(("anyOf", "anyOf", "oneOf")))
-    return draw(_noted({word: [inner, {"type": "null"}]}))
+    return _noted(draw, {word: [inner, {"type": "null"}]})
 
 
+@kept
 @st.composite
-def _unions(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
+def _unions(draw: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
     branches = draw(st.lists(_nodes(refs, depth), min_size=1, max_size=3))
     word = draw(st.sampled_from(("anyOf", "oneOf")))
-    return draw(_noted({word: branches}))
+    return _noted(draw, {word: branches})
 
 
+@kept
 @st.composite
-def _tagged(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
+def _tagged(draw: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
     branches = []
     for tag in draw(st.sampled_from((("cat", "dog"), ("x", "y", "z")))):
         node = dict(draw(_objects(refs, depth)))
@@ -281,8 +301,9 @@ def _tagged(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
     return {draw(st.sampled_from(("anyOf", "oneOf"))): branches}
 
 
+@kept
 @st.composite
-def _intersections(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
+def _intersections(draw: Any, refs: tuple[str, ...], depth: int) -> dict[str, Any]:
     how = draw(st.sampled_from(("objects", "patterns", "one", "bounds", "mixed")))
     if how == "objects":
         pieces = draw(st.lists(_objects(refs, depth), min_size=2, max_size=2))
@@ -295,7 +316,7 @@ def _intersections(draw: Any, refs: list[str], depth: int) -> dict[str, Any]:
     if how == "mixed":
         base = draw(_objects(refs, 0))
         return {**base, "oneOf": [draw(_objects(refs, 0)), draw(_objects(refs, 0))]}
-    return draw(_noted({"allOf": [draw(_nodes(refs, depth))]}))
+    return _noted(draw, {"allOf": [draw(_nodes(refs, depth))]})
 
 
 # Values

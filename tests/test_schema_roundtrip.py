@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from aeye.budget import SchemaBudget, can_express, explain
-from aeye.decode import decode_wire, encode_wire, wrap_root
+from aeye.decode import decode_wire, encode_wire, unwrap_root, wrap_root
 from aeye.descriptor import (
     ANTHROPIC_NON_STRICT,
     ANTHROPIC_STRICT,
@@ -38,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from schema_lint import lint
 from strategies_schema import (
     Unmade,
+    answers,
     are_same,
     instance,
     schemas,
@@ -59,7 +60,7 @@ DIALECTS = (
     XAI_NON_STRICT,
 )
 ONDEMAND = os.environ.get("AEYE_ONDEMAND") == "1"
-EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "60"))
+EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "100"))
 
 
 def examples(share: int = 1) -> settings:
@@ -142,6 +143,30 @@ def test_what_is_encoded_is_decoded(source: dict[str, Any], seed: int) -> None:
 
 
 @examples(share=4)
+@given(answers(), st.integers(0, 2**32))
+def test_answers_come_back(source: dict[str, Any], seed: int) -> None:
+    """Whatever the root is: it goes out wrapped, and the reply is unwrapped."""
+    try:
+        schema = Schema(source)
+        value = instance(schema.json, random.Random(seed), schema.json)
+    except (SchemaError, Unmade):
+        assume(False)
+        return
+    assume(fits(schema, value))
+    root = wrap_root(schema)
+    answer = value if root is schema else {"value": value}
+
+    for dialect in DIALECTS:
+        if any(reason.kind == "ambiguous" for reason in explain(root, dialect)):
+            continue
+        if can_express(root, dialect):
+            reply = unwrap_root(schema, encode_wire(root, answer, dialect))
+            decoded = decode_wire(schema, reply, dialect)
+            shown = json.dumps([dialect.id, schema.json, value, reply, decoded])
+            assert are_same(schema.json, value, decoded, schema.json), shown
+
+
+@examples(share=4)
 @given(schemas())
 def test_emitted_schemas_are_what_vendors_take(source: dict[str, Any]) -> None:
     """Every emitted schema is valid 2020-12 and keeps its vendor's rules."""
@@ -191,7 +216,7 @@ def test_decoding_never_raises(source: dict[str, Any], value: Any) -> None:
 def corpus() -> list[Any]:
     lines = CORPUS.read_text(encoding="utf-8").splitlines()
     assert len(lines) > 100, "the corpus is nearly empty"
-    return [json.loads(line)["schema"] for line in lines[:: 1 if ONDEMAND else 6]]
+    return [json.loads(line)["schema"] for line in lines[:: 1 if ONDEMAND else 12]]
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not here")
@@ -215,5 +240,5 @@ def test_schemas_found_in_the_wild() -> None:
                 made += 1
                 tried += sum(check_round_trip(schema, value, d) for d in DIALECTS)
 
-    assert made > 40
-    assert tried > 200
+    assert made > 20
+    assert tried > 100
