@@ -538,12 +538,11 @@ class Batch:
             yield from self._after(call)
 
     def _after(self, call: Call) -> Events:
-        steps = iter(self._setup.after(call))
-        while True:
+        steps, error = attempt(lambda: iter(self._setup.after(call)))
+        while error is None:
             event, error = attempt(next, steps)
-            if error is not None:
-                break
-            yield event
+            if error is None:
+                yield event
         if not isinstance(error, StopIteration):
             self._fail(error)
 

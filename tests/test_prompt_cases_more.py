@@ -12,6 +12,7 @@ from aeye.context import Abort, Context
 from aeye.errors import OutputError
 from aeye.message import Message, ToolCall
 from aeye.prompt import Prompt
+from aeye.recipe import Policy
 from aeye.response import Chunk, Response
 from aeye.testing import ReplayTransport, ScriptedModel, calls
 from aeye.tools import Tool, tool
@@ -560,3 +561,21 @@ def test_a_run_left_between_replies_keeps_their_order() -> None:
                 break
 
     assert [m.tool_call_id for m in stream.messages[1:]] == ["a", "b"]
+
+
+def test_a_policy_that_raises_when_asked_ends_the_run_whole() -> None:
+    """``after_tool`` may fail at once or between its events: the replies are there."""
+
+    class Strict(Policy):
+        def after_tool(self, call: Any) -> Any:
+            raise LookupError("no")
+
+    model = ScriptedModel(calls(("ping", {}), ("ping", {})))
+    prompt = Prompt("p", "x", tools=[ping], tools_complete=False)
+    run = prompt.start({}, model.context(), Strict())
+
+    with pytest.raises(LookupError):
+        list(run.events())
+
+    assert len(run.messages) == 3
+    assert whole(run.messages)
