@@ -64,6 +64,8 @@ _MAX_UNFOLDED = 3
 # Where the name begins in the key of a definition.
 _NAME = len("#/$defs/")
 
+# What beside ``type`` leaves no question which type is meant.
+_SAYS_TYPE = frozenset({"type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf"})
 _NEVER: Tuple[Any, ...] = ({"not": {}}, {"not": True})
 
 
@@ -307,14 +309,17 @@ class _Builder:
     ) -> Node:
         """Keep the pieces of *source* as they are."""
         _, combinators, flat = split_schema(source)
-        parts = [flat] if flat else []
-        parts += [
-            {word: value} for word, value in combinators.items() if word != "allOf"
-        ]
-        parts += combinators.get("allOf", ())
-        members = [
-            self._build(part, place.below("allOf", index))
-            for index, part in enumerate(parts)
+        pieces = combinators.pop("allOf", [])
+        said = _said_type([flat, *pieces])
+        beside: List[Any] = [flat] if flat else []
+        for word, value in combinators.items():
+            branches = word != "$ref"
+            held = [_with_type(one, said) for one in value] if branches else value
+            beside.append({word: held})
+        members = [self._build(part, place.below()) for part in beside]
+        members += [
+            self._build(_with_type(piece, said), place.below("allOf", index))
+            for index, piece in enumerate(pieces)
         ]
         members = [m for m in members if not isinstance(m, Anything) or m.checks]
         if len(members) == 1:
@@ -529,6 +534,21 @@ class _Builder:
 
     def _flaw(self, place: _Place, kind: str, message: str) -> None:
         self._flaws[Flaw(place.path, kind, message)] = None
+
+
+def _said_type(pieces: list[Any]) -> Any:
+    """Give the type that one of *pieces* says for all of them."""
+    for piece in pieces:
+        if isinstance(piece, dict) and "type" in piece:
+            return piece["type"]
+    return None
+
+
+def _with_type(piece: Any, said: Any) -> Any:
+    """Say the type in *piece*, where it stands in another that holds as well."""
+    if said is None or not isinstance(piece, dict) or piece.keys() & _SAYS_TYPE:
+        return piece
+    return {"type": said, **piece} if infer_types(piece) else piece
 
 
 def _distinct(values: list[Any]) -> list[Any]:

@@ -233,6 +233,22 @@ def test_limits_are_reasons() -> None:
     assert SchemaBudget(True).allocate_tool(big, True).id == "openai-non-strict"
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"type": "string"}, []),
+        ({"allOf": [{"type": "string"}]}, []),
+        ({}, [("ambiguous", "$.allOf.0"), ("ambiguous", "$.allOf.1")]),
+        ({"type": "string", "anyOf": [{"minLength": 1}, {"maxLength": 9}]}, []),
+    ],
+)
+def test_a_type_beside_counts(source: Json, expected: Any) -> None:
+    """Pieces need not repeat it, and are named as they stand in the source."""
+    pieces = [{"pattern": "^a"}, {"pattern": "b$"}, *source.get("allOf", ())]
+
+    assert reasons({**source, "allOf": pieces}, LENIENT) == expected
+
+
 TUPLE: Json = {"type": "array", "prefixItems": [TEXT, NUMBER], "items": False}
 
 
