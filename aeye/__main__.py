@@ -404,9 +404,12 @@ def _schema(options: argparse.Namespace) -> int:
     from .descriptor import get_descriptor
     from .emit import to_json_schema
 
-    schema = _arguments(options.source) or wrap_root(_schema_of(options.source))
+    arguments = _arguments(options.source)
+    schema = arguments or wrap_root(_schema_of(options.source))
     dialect = get_descriptor(options.family, not options.non_strict)
     reasons = list(explain(schema, dialect))
+    if arguments is not None:  # what keeps an answer from going strict is none here
+        reasons = [reason for reason in reasons if reason.kind != "output"]
     keeps = [reason for reason in reasons if reason.kind in ("strict", "output")]
     for reason in reasons:
         print(f"aeye: {dialect.id}: {reason}", file=sys.stderr)

@@ -48,6 +48,16 @@ def shout(text: str) -> str:
     """Say it loudly."""
     return text.upper()
 
+@dataclass
+class Tree:
+    """A tree."""
+    size: int
+    left: "Tree"
+
+def grow(tree: Tree) -> str:
+    """Grow it."""
+    return "ok"
+
 @aeye.tool(on_error="raise")
 def broken(text: str) -> str:
     """Fail."""
@@ -335,6 +345,16 @@ def test_schema_of_a_function(here: Path, capsys: Any, name: str) -> None:
     required = {"usermod:add": ["a", "b"], "usermod:shout": ["text"]}[name]
     assert (code, err) == (0, "")
     assert json.loads(out)["required"] == required
+
+
+def test_schema_that_goes_strict_for_a_tool_only(here: Path, capsys: Any) -> None:
+    """What is no hindrance to a tool is none for a function's arguments."""
+    tool = run(capsys, "schema", "usermod:grow", "--for", "xai", "--strict")
+    answer = run(capsys, "schema", "usermod:Tree", "--for", "xai", "--strict")
+
+    assert (tool[0], answer[0]) == (0, 1)
+    assert "output" not in tool[2]
+    assert "output: xai-strict" in answer[2]
 
 
 def test_version(capsys: Any) -> None:
