@@ -141,7 +141,11 @@ def test_bare_import_is_light() -> None:
     """``import aeye`` brings in nothing that takes long or touches the network."""
     heavy = {"requests", "jsonschema", "sqlite3", "http.server", "asyncio", "socket"}
     heavy |= {"ssl", "typing_extensions", "aeye.wire_chat", "aeye.transport"}
-    code = "import aeye, json, sys; print(json.dumps(sorted(sys.modules)))"
+    # Less what was there before: a tool that looks on may have loaded anything.
+    code = (
+        "import json, sys; before = set(sys.modules); import aeye; "
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
 
     loaded = set(json.loads(run(code)))
 
