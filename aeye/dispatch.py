@@ -170,6 +170,8 @@ class Workers:
         self._lock = threading.Lock()
         self._idle = 0
         self._threads: List[threading.Thread] = []
+        # Those that nobody waits for.
+        self._left: List[threading.Thread] = []
 
     def submit(self, job: Callable[[], object]) -> None:
         """Run *job* on a thread that is free, or on a new one."""
@@ -191,6 +193,8 @@ class Workers:
             job()
             del job  # do not keep a call's values alive while idle
             with self._lock:
+                if threading.current_thread() in self._left:
+                    return
                 self._idle += 1
 
     def now(self) -> float:
@@ -207,14 +211,15 @@ class Workers:
 
     def abandon(self, thread: threading.Thread) -> None:
         """Do not wait for *thread*: it ends when its job does."""
-        if thread in self._threads:
-            self._threads.remove(thread)
-            self._jobs.put(None)
+        with self._lock:
+            if thread in self._threads:
+                self._threads.remove(thread)
+                self._left.append(thread)
 
     def close(self, *, wait: bool) -> None:
         """End the threads as they become free; *wait* until they are gone."""
         threads, self._threads = self._threads, []
-        for _ in threads:
+        for _ in (*threads, *self._left):  # one that was left may be idle by now
             self._jobs.put(None)
         ours = threading.current_thread()
         for thread in threads:

@@ -15,6 +15,7 @@ import pytest
 import aeye
 from aeye.callback import attempt
 from aeye.context import Context
+from aeye.dispatch import Workers
 from aeye.errors import PromptError, PromptSuspend, ToolCallError, ToolInterrupt
 from aeye.message import Message, Part
 from aeye.prompt import Prompt, PromptToolOutput
@@ -1237,3 +1238,30 @@ def test_a_stream_that_raises_when_closed() -> None:
         for event in events:
             if event.type == "text_partial":
                 break
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_worker_that_was_given_up_is_not_counted_on(late: bool) -> None:
+    """A job after a worker was given up runs, whether that one has ended or not."""
+    workers = Workers()
+    given: list[threading.Thread] = []
+    started, release, done = threading.Event(), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        given.append(threading.current_thread())
+        started.set()
+        release.wait(LIMIT)
+
+    workers.submit(hang)
+    assert started.wait(LIMIT)
+    workers.abandon(given[0])
+    if late:
+        release.set()
+        given[0].join(LIMIT)
+    workers.submit(done.set)
+
+    assert done.wait(LIMIT)
+    release.set()
+    workers.close(wait=True)
+    given[0].join(LIMIT)
+    assert threads() == 0
