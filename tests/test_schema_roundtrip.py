@@ -60,7 +60,7 @@ DIALECTS = (
     XAI_NON_STRICT,
 )
 ONDEMAND = os.environ.get("AEYE_ONDEMAND") == "1"
-EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "100"))
+EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "3000" if ONDEMAND else "60"))
 
 
 def examples(share: int = 1) -> settings:
@@ -166,7 +166,7 @@ def test_answers_come_back(source: dict[str, Any], seed: int) -> None:
             assert are_same(schema.json, value, decoded, schema.json), shown
 
 
-@examples(share=4)
+@examples(share=8)
 @given(schemas())
 def test_emitted_schemas_are_what_vendors_take(source: dict[str, Any]) -> None:
     """Every emitted schema is valid 2020-12 and keeps its vendor's rules."""
@@ -216,7 +216,7 @@ def test_decoding_never_raises(source: dict[str, Any], value: Any) -> None:
 def corpus() -> list[Any]:
     lines = CORPUS.read_text(encoding="utf-8").splitlines()
     assert len(lines) > 100, "the corpus is nearly empty"
-    return [json.loads(line)["schema"] for line in lines[:: 1 if ONDEMAND else 12]]
+    return [json.loads(line)["schema"] for line in lines[:: 1 if ONDEMAND else 16]]
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not here")
