@@ -340,8 +340,9 @@ def _validator_class() -> Any:
     """Make our validator class and its two format checkers, once."""
     import jsonschema
 
+    base = jsonschema.Draft202012Validator
     made = jsonschema.validators.extend(  # type: ignore[no-untyped-call]  # it is
-        jsonschema.Draft202012Validator,
+        base,
         {
             LINK: _follow,
             "additionalProperties": _check_additional,
@@ -349,6 +350,14 @@ def _validator_class() -> Any:
             "multipleOf": _check_multiple,
             "prefixItems": _check_first_items,
             "uniqueItems": _check_unique,
+            # jsonschema 4.0 asks any value for its keys, or for its items.
+            **{
+                name: _only(kind, base.VALIDATORS[name])
+                for name, kind in (
+                    ("unevaluatedItems", list),
+                    ("unevaluatedProperties", dict),
+                )
+            },
         },
     )
     checkers = []
@@ -358,6 +367,13 @@ def _validator_class() -> Any:
             checker.checks(name)(_strings_only(fits))
         checkers.append(checker)
     return made, tuple(checkers)
+
+
+def _only(kind: type, check: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(validator: Any, rule: Any, value: Any, schema: Any) -> Any:
+        return check(validator, rule, value, schema) if isinstance(value, kind) else ()
+
+    return guarded
 
 
 def _follow(validator: Any, target: Any, value: Any, schema: Any) -> Iterator[Any]:

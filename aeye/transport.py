@@ -462,6 +462,7 @@ def _pieces(response: Any) -> Iterator[bytes]:
     elif read1 is None:  # urllib3 1: without chunks, whole blocks or single bytes
         streams = "event-stream" in response.headers.get("content-type", "")
         whole = "content-length" in response.headers and not streams
+        raw.enforce_content_length = True  # else a body cut short passes for whole
         yield from response.iter_content(_BLOCK if whole else 1)
     else:
         while True:

@@ -74,8 +74,26 @@ def examples(share: int = 1) -> settings:
     )
 
 
-def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(schema)
+def only(kind: type, check: Any) -> Any:
+    def guarded(validator: Any, rule: Any, value: Any, schema: Any) -> Any:
+        return check(validator, rule, value, schema) if isinstance(value, kind) else ()
+
+    return guarded
+
+
+BASE = jsonschema.Draft202012Validator
+# As it is, but for two keywords that jsonschema 4.0 asks of any value.
+Validator = jsonschema.validators.extend(
+    BASE,
+    {
+        name: only(kind, BASE.VALIDATORS[name])
+        for name, kind in (("unevaluatedItems", list), ("unevaluatedProperties", dict))
+    },
+)
+
+
+def validator(schema: dict[str, Any]) -> Any:
+    return Validator(schema)
 
 
 @functools.lru_cache(maxsize=200)

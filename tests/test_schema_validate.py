@@ -764,3 +764,11 @@ def test_unions_are_told_apart_by_the_whole_schema() -> None:
     assert schema.load(["a"]) == (["a"], [])
     assert schema.load([1.0]) == ([1], [])
     assert schema.load(None) == (None, [])
+
+
+@pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])
+def test_unevaluated_is_about_containers(keyword: str) -> None:
+    """What is no object has no unevaluated properties, and what is no list no items."""
+    schema = Schema({"anyOf": [{"type": "null"}, {"minLength": 1}], keyword: False})
+
+    assert [list(schema.find(value)) for value in (None, "x", 3)] == [[], [], []]
