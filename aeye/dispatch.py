@@ -181,8 +181,8 @@ class Workers:
                 self._idle -= 1
         if not free:
             thread = threading.Thread(target=self._work, name="aeye-tool", daemon=True)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
         self._jobs.put(job)
 
     def _work(self) -> None:

@@ -465,7 +465,7 @@ class Run:
             yield from self._cut_short(turn, "cancelled")
         elif self._forget_left > 0 and (error is not None or self._window_exceeded()):
             kept = self._forget(self._last_usage)
-            if len(kept) < len(self._transcript):
+            if list(kept) != self._transcript:
                 self._forget_left -= 1
                 self._transcript = list(kept)
                 yield TextResetEvent(turn.request, "length")
