@@ -8,6 +8,7 @@ from typing import Any, Callable, ClassVar, Dict, Iterable, Mapping, Optional, T
 
 from .callback import Bound, bind
 from .message import Message
+from .schema_slip import is_one_edit
 
 __all__ = ["Abort", "Context", "Result", "Resume"]
 
@@ -322,18 +323,8 @@ def _check_count(name: str, value: object) -> None:
 
 def _check_name(name: str) -> None:
     for ours in _NAMES:
-        if abs(len(ours) - len(name)) <= 1 and _one_edit(name, ours):
+        if abs(len(ours) - len(name)) <= 1 and is_one_edit(name, ours):
             raise TypeError(
                 f"Context has no {name!r}: did you mean {ours!r}? "
                 "(a name of your own must differ by more than one letter)"
             )
-
-
-def _one_edit(a: str, b: str) -> bool:
-    """Whether one letter added, dropped or changed, or two swapped, make *b* of *a*."""
-    start = 0
-    while start < min(len(a), len(b)) and a[start] == b[start]:
-        start += 1
-    left, right = a[start:], b[start:]
-    swapped = left[:2] == right[:2][::-1] and left[2:] == right[2:]
-    return swapped or left[1:] == right or left == right[1:] or left[1:] == right[1:]
