@@ -65,6 +65,11 @@ class Chunk(Sparse):
     usage: Optional[Usage] = None
     model: Optional[str] = None
     native: Optional[Json] = None
+    # Why an answer was cut, where the limit of tokens is not why; see Response.
+    cut_note: Optional[str] = None
+    # The host has begun its answer anew: what it thought does not count, nor do calls
+    # that are not complete. Text and complete calls are not taken back.
+    restart: bool = False
 
     def __post_init__(self) -> None:
         content: object = self.content
@@ -90,6 +95,9 @@ class Response(Sparse):
     extra: Optional[Json] = None
     # The vendor's own items of the turn: {"format": …, "items": […]}.
     native: Optional[Json] = None
+    # Beside the finish reason "length": why, and what helps, where it is not the limit
+    # of tokens that cut the answer.
+    cut_note: Optional[str] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
@@ -145,6 +153,7 @@ class Collector:
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._calls: list[_Call] = []
+        self.cut_note: str | None = None
         # None until anything was reported; the chunks' numbers are summed.
         self.usage: Usage | None = None
         self._thoughts: list[Reasoning] = []
@@ -191,6 +200,8 @@ class Collector:
 
     def add(self, chunk: Chunk) -> Chunk:
         """Take *chunk* in; return it with its calls' final ids."""
+        if chunk.restart:
+            self._restart()
         if chunk.content:
             self._text.append(chunk.content)
         if chunk.refusal:
@@ -202,6 +213,7 @@ class Collector:
             self.usage = chunk.usage if old_usage is None else old_usage + chunk.usage
         if chunk.finish_reason is not None:
             self.finish_reason = chunk.finish_reason
+            self.cut_note = chunk.cut_note
         if chunk.model is not None:
             self._model = chunk.model
         if chunk.native is not None:
@@ -209,6 +221,11 @@ class Collector:
         if chunk.tool_call_named or chunk.tool_call_arguments or chunk.tool_call:
             return self._add_call(chunk)
         return chunk
+
+    def _restart(self) -> None:
+        self._thoughts = []
+        self._taken -= {entry.call.id for entry in self._calls if not entry.done}
+        self._calls = [entry for entry in self._calls if entry.done]
 
     def _add_call(self, chunk: Chunk) -> Chunk:
         named, delta, call = (
@@ -277,6 +294,7 @@ class Collector:
             usage=self.usage or _NOTHING,
             model=self._model,
             native=self._native,
+            cut_note=self.cut_note,
         )
 
 
@@ -321,6 +339,7 @@ def split(response: Response) -> list[Chunk]:
         usage=response.usage if response.usage else None,
         model=response.model,
         native=response.native,
+        cut_note=response.cut_note,
     )
     chunks.append(last)
     return chunks

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +28,7 @@ responses = st.builds(
     usage=st.just(Usage()) | st.builds(lambda n: Usage.of(input=n), st.integers(0, 9)),
     model=st.none() | text,
     native=st.none() | st.just({"format": "x"}),
+    cut_note=st.none() | st.just("The window is full."),
 )
 
 
@@ -122,3 +125,23 @@ def test_pieces_of_two_open_calls_with_one_id() -> None:
     found = join(chunks).tool_calls
 
     assert [(call.name, call.arguments) for call in found] == [("f", "1"), ("g", "2")]
+
+
+def test_an_answer_that_begins_anew() -> None:
+    """Thoughts and open calls are dropped, and their ids are free again."""
+    open_call, whole = ToolCall("1", "a"), ToolCall("2", "b", "{}")
+    chunks = [
+        Chunk("So: ", reasoning=Reasoning("Hm.")),
+        Chunk(tool_call_named=whole, tool_call=whole),
+        Chunk(tool_call_named=open_call),
+        Chunk(restart=True),
+        Chunk(reasoning=Reasoning("Oh.")),
+        Chunk(tool_call=replace(open_call, arguments="[]")),
+    ]
+
+    assert join(chunks) == Response(
+        "So: ",
+        (whole, replace(open_call, arguments="[]")),
+        finish_reason="tool_calls",
+        reasoning=Reasoning("Oh."),
+    )
