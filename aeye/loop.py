@@ -348,6 +348,11 @@ class Run:
     def _hear(self, turn: _Turn, chunk: Chunk) -> Events:
         """Tell what *chunk* says, in the one order that holds for all vendors."""
         request = turn.request
+        if chunk.restart:
+            turn.thoughts = []  # anew: an event may still hold the old list
+            if not turn.batch.calls:
+                turn.batch = Batch(self._setup, request)
+            yield TextResetEvent(request, "request-error")
         if chunk.usage is not None and self._last_usage is None:
             self._last_usage = chunk.usage
             yield RequestUsageEvent(request, chunk.usage)
@@ -478,11 +483,12 @@ class Run:
             self._texts.append(turn.content)
         limit = turn.request.max_tokens
         what = f"the limit of {limit} tokens" if limit else "the model's own limit"
+        why = turn.collector.cut_note or (
+            f"the answer was cut at {what}; raise max_tokens (config, or "
+            "max_output_tokens on the context), or ask for less"
+        )
         self._error = TruncatedError(
-            self._text(
-                f"the answer was cut at {what}; raise max_tokens (config, or "
-                "max_output_tokens on the context), or ask for less"
-            ),
+            self._text(why),
             partial=turn.content,
             limit=limit,
         )
