@@ -12,6 +12,7 @@ from typing import (
     Any,
     Dict,
     Generator,
+    Iterable,
     List,
     Mapping,
     Optional,
@@ -210,7 +211,7 @@ class Run:
         self._transcript = [*self._request.messages, *self._history()]
         self._ids = {call.id for m in self._transcript for call in m.tool_calls}
         if not all(m.role == "system" for m in self._transcript):
-            self._transcript = list(self._forget(None))
+            self._transcript = self._forget(None)
             return
         turn = plan.user_turn
         if turn is None:
@@ -470,9 +471,9 @@ class Run:
             yield from self._cut_short(turn, "cancelled")
         elif self._forget_left > 0 and (error is not None or self._window_exceeded()):
             kept = self._forget(self._last_usage)
-            if list(kept) != self._transcript:
+            if kept != self._transcript:
                 self._forget_left -= 1
-                self._transcript = list(kept)
+                self._transcript = kept
                 yield TextResetEvent(turn.request, "length")
                 return True
         if error is not None:
@@ -498,9 +499,21 @@ class Run:
         window, used = self.ctx.context_window, self._last_usage
         return bool(window and used and used.total_tokens >= window)
 
-    def _forget(self, usage: Optional[Usage]) -> Sequence[Message]:
+    def _forget(self, usage: Optional[Usage]) -> List[Message]:
+        """Return the messages that may stay; a call and its replies stay together."""
         request = self._request.with_messages(self._transcript)
-        return self.recipe.forget(request, self.ctx, usage)
+        given: Any = self.recipe.forget(request, self.ctx, usage)
+        kept = list(given) if isinstance(given, Iterable) else [given]
+        if kept == self._transcript:
+            return kept
+        for message in kept:
+            if not isinstance(message, Message):
+                raise TypeError(
+                    f"forget of prompt {self.recipe.name!r} gives Message values, "
+                    f"not {message!r:.80}"
+                )
+        pending = frozenset(call.id for call in unanswered(self._transcript))
+        return list(repair(kept, pending=pending))
 
     def _cut_short(self, turn: _Turn, why: str) -> Events:
         """End a turn whose answer is not whole: keep what was said and what ran.
@@ -684,7 +697,7 @@ class Run:
             plan = self.recipe.resolve(self.input, self.ctx)
             if plan is None:
                 return False
-            system = len(self._request.messages)
+            system = self._system
             self._adopt(plan)
             self._transcript[:system] = self._request.messages
         self._iteration += 1
@@ -775,7 +788,7 @@ class Run:
         return error
 
     def _turn_limit(self, limit: int) -> MaxTurnsError:
-        history = self._transcript[len(self._request.messages) :]
+        history = self._transcript[self._system :]
         error = MaxTurnsError(
             self._text(f"the limit of {limit} turns was reached"),
             max_turns=limit,
@@ -784,6 +797,15 @@ class Run:
         )
         self._blame(error)
         return error
+
+    @property
+    def _system(self) -> int:
+        """How many messages of the transcript are the prompt's own: 1, or 0.
+
+        One that ``forget`` has written anew is the prompt's own too.
+        """
+        first = self._transcript[0].role if self._transcript else ""
+        return len(self._request.messages) if first == "system" else 0
 
     def _text(self, why: str) -> str:
         return f"Prompt {self.recipe.name} failed: {why}"

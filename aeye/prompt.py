@@ -519,7 +519,7 @@ class Prompt(Generic[T]):
         )
 
     def start(self, input: Any, ctx: Context, policy: Policy) -> Run:
-        """Return a run under *policy*, not begun: for doors to drive."""
+        """Return a run under *policy*, not begun: every door makes its runs here."""
         return Run(self._recipe, {} if input is None else input, ctx, policy)
 
     def request(
@@ -603,8 +603,9 @@ class Prompt(Generic[T]):
         """Return the messages of *request* that may stay; override to summarise.
 
         Called before the first request of a run that was given messages, and when
-        the model's window was exceeded. Whole groups go, oldest first; see
-        ``window.trim``.
+        the model's window was exceeded. Whole groups go, oldest first; what was asked
+        and the last correction of an answer stay: see ``window.trim``. Calls and
+        replies that an override tears apart are mended.
         """
         messages = request.messages
         window = ctx.context_window or (usage.total_tokens if usage else 0)
@@ -616,7 +617,7 @@ class Prompt(Generic[T]):
         if costs is None:
             return messages
         spare = request.max_tokens or ctx.max_output_tokens or DEFAULT_MAX_OUTPUT
-        return trim(messages, costs, window - spare)
+        return trim(messages, costs, window - spare, ctx.messages)
 
     def _run(
         self,
@@ -631,11 +632,11 @@ class Prompt(Generic[T]):
                 f"prompt {self.name!r}: the first argument is the input, the second "
                 "the context: give {} where there is no input"
             )
-        recipe = self._recipe
-        if tools_only and not recipe.tools_only:
-            recipe = dataclasses.replace(recipe, tools_only=True)
-        given = {} if input is None else input
-        return Run(recipe, given, Context.of(ctx), Policy(), streaming=streaming)
+        run = self.start(input, Context.of(ctx), Policy())
+        run.streaming = streaming
+        if tools_only:
+            run.recipe = dataclasses.replace(run.recipe, tools_only=True)
+        return run
 
     def _own_metadata(self, input: Any, ctx: Context) -> Dict[str, Any]:
         found = dict(self._metadata)

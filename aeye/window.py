@@ -144,26 +144,41 @@ def _tokens(said: Any) -> int:
 
 
 def trim(
-    messages: Sequence[Message], costs: Sequence[int], limit: int
+    messages: Sequence[Message],
+    costs: Sequence[int],
+    limit: int,
+    given: Sequence[Message] | None = None,
 ) -> tuple[Message, ...]:
     """Forget the oldest groups until the rest costs at most *limit* tokens.
 
-    System messages, the last user message and the latest group always stay; when
-    nothing else is left, what remains is returned although it does not fit.
+    System messages, the last user message and the latest group always stay. Where
+    *given* are the messages that a run began with, what was asked stays too: the last
+    user message that is among them, or the user turn where none is. For what a run
+    itself says as a user is only what was wrong with an answer. When nothing else is
+    left, what remains is returned although it does not fit.
     """
     excess = sum(costs) - limit
     groups = _groups(messages)
     users = [at for at, m in enumerate(messages) if m.role == "user"]
+    kept = {*users[-1:], -1 if given is None else _asked(messages, given)}
     dropped: set[int] = set()
     for group in groups[:-1]:
         if excess <= 0:
             break
-        first = messages[group[0]]
-        if first.role == "system" or (users and group[0] == users[-1]):
+        if messages[group[0]].role == "system" or group[0] in kept:
             continue
         dropped.update(group)
         excess -= sum(costs[at] for at in group)
     return tuple(m for at, m in enumerate(messages) if at not in dropped)
+
+
+def _asked(messages: Sequence[Message], given: Sequence[Message]) -> int:
+    """Return the place of what was asked; -1 where nothing was."""
+    for at in reversed(range(len(messages))):
+        if messages[at].role == "user" and messages[at] in reversed(given):
+            return at
+    turn = next((at for at, m in enumerate(messages) if m.role != "system"), -1)
+    return turn if turn >= 0 and messages[turn].role == "user" else -1
 
 
 def _groups(messages: Sequence[Message]) -> list[list[int]]:
