@@ -21,10 +21,12 @@ from .request import Request, ResponseFormat, ToolDefinition
 from .response import Chunk, FinishReason, Response
 from .usage import Usage
 from .wire import (
-    CallAssembler,
+    WINDOW_FULL,
     Fault,
     ModelFacts,
     Wire,
+    check_name,
+    cut_error,
     merge_extra,
     read_arguments,
     read_count,
@@ -34,6 +36,7 @@ from .wire import (
     status_error,
     text_chunk,
 )
+from .wire_call import CallAssembler
 from .wire_fault import read_fault
 
 __all__ = ["MESSAGES"]
@@ -54,10 +57,13 @@ _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _FINISH: Dict[str, FinishReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
-    # The vendor's own tools have run as often as one request may have them run; the
-    # answer goes on when the turn is sent back.
     "pause_turn": "length",
     "refusal": "refusal",
+}
+_NOTES = {
+    "model_context_window_exceeded": WINDOW_FULL,
+    "pause_turn": "the answer was paused, since the vendor's own tools had run as "
+    "often as they may in one request; it goes on when its message is sent back",
 }
 # An error that comes inside a stream has lost its status, and names it by its type.
 _STATUS = {
@@ -270,6 +276,7 @@ def _mark(blocks: List[Json], message: Message, facts: ModelFacts) -> list[Json]
 
 
 def _blocks(message: Message) -> list[Json]:
+    check_name(message, "Anthropic Messages")
     if message.role == "assistant":
         return _assistant(message)
     if message.role != "tool":
@@ -343,6 +350,10 @@ def _assistant(message: Message) -> list[Json]:
 
 def _said(message: Message) -> list[Json]:
     """Return the blocks that the fields of an assistant message make."""
+    if any(part.type != "text" for part in message.content if isinstance(part, Part)):
+        raise CapabilityError(
+            "Anthropic Messages takes nothing but text from the assistant"
+        )
     text = message.text if message.text.strip() else message.refusal or ""
     blocks: List[Json] = [{"type": "text", "text": text}] if text.strip() else []
     for call in message.tool_calls:
@@ -401,6 +412,7 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
         model=_text(body.get("model")),
         extra=extra or None,
         native=_native(blocks, text, calls),
+        cut_note=_note(body.get("stop_reason")),
     )
 
 
@@ -421,6 +433,10 @@ def _read_call(block: Json) -> ToolCall:
 def _finish(raw: Any, called: bool) -> FinishReason:
     found = _FINISH.get(raw) if isinstance(raw, str) else None
     return found or ("tool_calls" if called else "stop")
+
+
+def _note(raw: Any) -> str | None:
+    return _NOTES.get(raw) if isinstance(raw, str) else None
 
 
 def _refusal(said: Json) -> str | None:
@@ -520,27 +536,27 @@ class _Decoder:
 
     def end(self, reason: str = "") -> Iterable[Chunk]:
         if not self.finished:
-            raise self._cut("the stream ended without a stop reason", reason)
+            raise self._cut("without a stop reason", reason)
         return self._last()
 
-    def _cut(self, what: str, reason: str = "") -> StreamCutError:
+    def _cut(self, how: str, reason: str = "") -> StreamCutError:
         text = _joined([block.whole() for block in self._blocks], "text")
-        return StreamCutError(
-            f"{what}, after {len(text)} characters of text{reason and ': '}{reason}",
-            usage=_read_usage(self._usage),
-            partial=text,
-        )
+        return cut_error(text, how, reason, _read_usage(self._usage))
 
     def _begin_message(self, event: Json) -> list[Chunk]:
-        # Some gateways ask again behind the curtain and begin anew; what was handed on
-        # cannot be taken back.
-        if self._spoke:
-            error = self._cut("the host began its answer anew")
+        """Begin; some gateways ask again behind the curtain, and begin anew.
+
+        Text and whole calls that were handed on cannot be taken back: a tool may have
+        run. Thoughts and pieces of a call can.
+        """
+        text = any(b.kind == "text" and b.pieces for b in self._blocks)
+        if text or self._calls.done() or self.finished:
+            error = self._cut("without a stop reason", "the host began its answer anew")
             error.retryable = True
             raise error
         message = event.get("message")
         self._begin(message if isinstance(message, dict) else {})
-        return []
+        return [Chunk(restart=True)] if self._spoke else []
 
     def _begin_block(self, event: Json) -> list[Chunk]:
         begun = event.get("content_block")
@@ -606,11 +622,13 @@ class _Decoder:
         chunks = self._calls.end()
         refusal = _refusal(delta)
         finish = _finish(delta["stop_reason"], self._calls.any)
-        return [*chunks, Chunk(finish_reason=finish, refusal=refusal)]
+        note = _note(delta["stop_reason"])
+        last = Chunk(finish_reason=finish, refusal=refusal, cut_note=note)
+        return [*chunks, last]
 
     def _stop(self, event: Json) -> list[Chunk]:
         if not (self.finished or self._blocks):
-            raise self._cut("the stream ended with neither content nor a stop reason")
+            raise self._cut("with neither content nor a stop reason")
         self.ended = True
         return self._last()
 

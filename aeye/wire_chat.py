@@ -16,24 +16,28 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .descriptor import get_descriptor_by_id
 from .emit import to_json_schema
-from .errors import CapabilityError, ProtocolError, StatusError, StreamCutError
+from .errors import CapabilityError, ProtocolError, StatusError
 from .message import Json, Message, Part, Reasoning, ReasoningDetail, ToolCall
 from .request import Request, ResponseFormat, ToolDefinition
 from .response import Chunk, FinishReason, Response
 from .usage import Usage
 from .wire import (
-    CallAssembler,
+    WINDOW_FULL,
     Fault,
     ModelFacts,
     Wire,
+    cut_error,
     read_count,
     read_json,
     read_objects,
+    read_usage,
     split_data_url,
     status_error,
     text_chunk,
 )
+from .wire_call import CallAssembler
 from .wire_fault import read_fault
+from .wire_text import TagReader
 
 __all__ = ["CHAT"]
 
@@ -45,6 +49,7 @@ _FINISH: Dict[str, FinishReason] = {
     "max_tokens": "length",
     "model_length": "length",  # Mistral
 }
+_NOTES = {"model_length": WINDOW_FULL}
 
 
 def _path(model: str, stream: bool) -> str:
@@ -226,6 +231,10 @@ def _sound(kind: str) -> str:
 
 
 def _assistant(message: Message, facts: ModelFacts, running: bool) -> Json:
+    if any(part.type != "text" for part in message.content if isinstance(part, Part)):
+        raise CapabilityError(
+            "chat completions takes nothing but text from the assistant"
+        )
     # null is refused by some hosts, "" by none that we know.
     said: Json = {"role": "assistant", "content": message.text}
     if message.name is not None:
@@ -271,6 +280,8 @@ def _add_echo(message: Message, facts: ModelFacts, running: bool, said: Json) ->
             thought = message.reasoning.text
         if thought:
             said["reasoning_content"] = thought
+    if "<think>" in facts.echoes and running and message.reasoning is not None:
+        said["content"] = f"<think>{message.reasoning.text}</think>{said['content']}"
     if "extra_content" in facts.echoes:
         theirs = read_objects(native.get("tool_calls"))
         for call, item in zip(said.get("tool_calls", ()), theirs):
@@ -308,9 +319,14 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
     if not isinstance(message, dict):
         raise ProtocolError(f"a choice without a message: {choice!r:.200}")
     text, thought = _read_content(message.get("content"))
+    if facts.think_tags:
+        tags = TagReader()
+        pieces = zip(tags.feed(text), tags.end())
+        more, text = map("".join, pieces)
+        thought += more
     raw_calls = _read_calls(message.get("tool_calls"))
     calls = tuple(map(_read_call, raw_calls))
-    refusal = _read_refusal(message.get("refusal"))
+    refusal = _read_word(message.get("refusal"))
     echo = _Echo()
     echo.add(message)
     extras = [call.get("extra_content") for call in raw_calls]
@@ -327,9 +343,10 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
         refusal=refusal,
         reasoning=reasoning,
         usage=_read_usage(body) or Usage(),
-        model=body.get("model") or None,
+        model=_read_word(body.get("model")),
         extra=_extra(body, choice, message),
         native=echo.native(text, list(zip(calls, extras))),
+        cut_note=_note(finish),
     )
 
 
@@ -362,7 +379,7 @@ def _read_content(content: Any) -> tuple[str, str]:
     return "".join(text), "".join(thought)
 
 
-def _read_refusal(value: Any) -> str | None:
+def _read_word(value: Any) -> str | None:
     return value if value and isinstance(value, str) else None
 
 
@@ -425,35 +442,12 @@ def _finish(raw: Any, called: bool, refused: bool) -> FinishReason:
     return "tool_calls" if called else "refusal" if refused else "stop"
 
 
+def _note(raw: Any) -> str | None:
+    return _NOTES.get(raw) if isinstance(raw, str) else None
+
+
 def _read_usage(body: Json) -> Usage | None:
-    usage = body.get("usage")
-    if not isinstance(usage, dict) or not usage:
-        return None
-    read = usage.get("prompt_tokens_details")
-    read = read if isinstance(read, dict) else {}
-    written = usage.get("completion_tokens_details")
-    written = written if isinstance(written, dict) else {}
-    total, cost = read_count(usage.get("total_tokens")), usage.get("cost")
-    sent, output = (
-        read_count(usage.get("prompt_tokens")),
-        read_count(usage.get("completion_tokens")),
-    )
-    reasoning = read_count(written.get("reasoning_tokens"))
-    cached = read_count(read.get("cached_tokens"))
-    if cached is None:
-        cached = read_count(usage.get("prompt_cache_hit_tokens"))  # DeepSeek
-    if reasoning and sent is not None and output is not None:
-        # xAI counts reasoning beside the output, everybody else in it.
-        output += reasoning if total == sent + output + reasoning else 0
-    return Usage.of(
-        input=sent,
-        output=output,
-        cached=cached,
-        cache_write=read_count(read.get("cache_write_tokens")),
-        reasoning=reasoning,
-        total=total,
-        cost=float(cost) if isinstance(cost, (int, float)) else None,
-    )
+    return read_usage(body, "prompt", "completion")
 
 
 def _extra(body: Json, choice: Json, message: Json) -> Json | None:
@@ -530,6 +524,7 @@ class _Decoder:
         self.finished = False
         self._calls = CallAssembler()
         self._echo = _Echo()
+        self._tags = TagReader() if facts.think_tags else None
         self._text: List[str] = []
         self._refused = False
         # Whether anything was handed on.
@@ -550,7 +545,7 @@ class _Decoder:
         if body.get("usage"):
             self._usage = body
         if self._model is None:
-            self._model = body.get("model") or None
+            self._model = _read_word(body.get("model"))
         choice = _first_choice(body) if body.get("choices") else None
         if choice is None:
             return ()
@@ -561,8 +556,9 @@ class _Decoder:
             self._spoke = self._spoke or bool(chunks)
         finish = choice.get("finish_reason")
         if finish and not self.finished:
-            chunks += self._calls.end()
-            chunks.append(Chunk(finish_reason=self._reason(finish)))
+            chunks += [*self._untagged(), *self._calls.end()]
+            reason = self._reason(finish)
+            chunks.append(Chunk(finish_reason=reason, cut_note=_note(finish)))
             self.finished = True
         return chunks
 
@@ -576,10 +572,14 @@ class _Decoder:
             if reasoning is not None:
                 chunks.append(Chunk(reasoning=reasoning))
             self._echo.add(delta)
-            refusal = _read_refusal(delta.get("refusal"))
+            refusal = _read_word(delta.get("refusal"))
             if refusal:
                 self._refused = True
                 chunks.append(Chunk(refusal=refusal))
+        if content and self._tags is not None:
+            more, content = self._tags.feed(content)
+            if more:
+                chunks.append(Chunk(reasoning=Reasoning(more)))
         if content:
             self._text.append(content)
             chunks.append(text_chunk(content))
@@ -589,25 +589,26 @@ class _Decoder:
                 place = read_count(call.get("index"))
                 chunks += self._calls.add(place, *_call_fields(call))
 
+    def _untagged(self) -> list[Chunk]:
+        """Return what was held back of a text that might have gone on as a tag."""
+        thought, text = ("", "") if self._tags is None else self._tags.end()
+        self._text.append(text)
+        if thought:
+            return [Chunk(reasoning=Reasoning(thought))]
+        return [text_chunk(text)] if text else []
+
     def end(self, reason: str = "") -> Iterable[Chunk]:
         if not self.finished:
-            text = "".join(self._text)
-            raise StreamCutError(
-                f"the stream ended after {len(text)} characters of text without a "
-                f"finish reason or [DONE]{reason and ': '}{reason}",
-                usage=_read_usage(self._usage),
-                partial=text,
-            )
+            how = "without a finish reason or [DONE]"
+            usage = _read_usage(self._usage)
+            raise cut_error("".join(self._text), how, reason, usage)
         return self._last()
 
     def _last(self) -> list[Chunk]:
         """Return what is known at the end only, the finish if nobody said it."""
-        chunks = self._calls.end()
+        chunks = [*self._untagged(), *self._calls.end()]
         if not (self.finished or self._spoke or chunks):
-            raise StreamCutError(
-                "the stream ended with [DONE], with neither content nor a finish "
-                "reason before it"
-            )
+            raise cut_error("", "with neither content nor a finish reason")
         said = self.finished and not chunks
         self.finished = True
         echo = self._echo.native("".join(self._text), self._calls.done())

@@ -17,16 +17,17 @@ from urllib.parse import quote, urlsplit
 
 from .descriptor import get_descriptor_by_id
 from .emit import to_json_schema
-from .errors import CapabilityError, ProtocolError, StreamCutError
+from .errors import CapabilityError, ProtocolError
 from .message import Json, Message, Part, Reasoning
 from .request import Reason, Request, ResponseFormat, ToolDefinition
 from .response import Chunk, FinishReason, Response, join
 from .usage import Usage
 from .wire import (
-    CallAssembler,
     Fault,
     ModelFacts,
     Wire,
+    check_name,
+    cut_error,
     merge_extra,
     read_arguments,
     read_count,
@@ -36,6 +37,7 @@ from .wire import (
     status_error,
     text_chunk,
 )
+from .wire_call import CallAssembler
 from .wire_fault import read_fault
 
 __all__ = ["GEMINI"]
@@ -63,6 +65,10 @@ _FINISH: Dict[str, FinishReason] = {
     "RECITATION": "content_filter",
     "SAFETY": "content_filter",
     "SPII": "content_filter",
+}
+_NOTES = {
+    "CONTINUATION": "the answer was cut where the vendor goes on in another request "
+    "only (CONTINUATION); ask for less",
 }
 # The model failed, and what it said so far is no answer. Asking again may help, but
 # where the history lacks something.
@@ -197,6 +203,7 @@ def _contents(request: Request, facts: ModelFacts) -> list[Json]:
     called: Dict[str, Json] = {}
     before = ""
     for message in request.messages:
+        check_name(message, "Gemini")
         if message.role == "system":
             continue
         if message.role == "assistant":
@@ -355,9 +362,15 @@ class _Decoder:
         self._model: Optional[str] = None
         # Older models give a reason with every piece: the last one counts.
         self._finish: FinishReason = "stop"
+        self._note: Optional[str] = None
         self._refusal: Optional[str] = None
 
     def feed(self, data: str, name: str = "") -> Iterable[Chunk]:
+        if data.startswith("[DONE]"):  # not Google's, but some gateways'
+            if not self.answered:
+                raise cut_error("", "with neither content nor a finish reason")
+            self.ended = True
+            return self.last()
         body = read_json(data) if data.strip() else {}
         if isinstance(body, list) and body:
             body = body[0]
@@ -442,18 +455,14 @@ class _Decoder:
             why = f"the model stopped with {raw}{message and ': '}{message or ''}"
             raise self._failed(Fault(why, code=raw, kind=_FAILED[raw]), body)
         self._finish = _FINISH.get(raw, "stop")
+        self._note = _NOTES.get(raw)
         if self._finish == "content_filter":
             self._refusal = message
 
     def end(self, reason: str = "") -> Iterable[Chunk]:
         if not self.finished:
-            text = "".join(self._text)
-            raise StreamCutError(
-                f"the stream ended after {len(text)} characters of text without a "
-                f"finish reason{reason and ': '}{reason}",
-                usage=_read_usage(self._usage),
-                partial=text,
-            )
+            how, usage = "without a finish reason", _read_usage(self._usage)
+            raise cut_error("".join(self._text), how, reason, usage)
         return self.last()
 
     def last(self) -> list[Chunk]:
@@ -472,6 +481,7 @@ class _Decoder:
             usage=_read_usage(self._usage) or None,
             model=self._model,
             native={"format": GEMINI.name, "items": parts} if said else None,
+            cut_note=self._note,
         )
         return [*chunks, last]
 

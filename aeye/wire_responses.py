@@ -18,24 +18,27 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 from .descriptor import get_descriptor_by_id
 from .emit import to_json_schema
-from .errors import CapabilityError, ProtocolError, StatusError, StreamCutError
+from .errors import CapabilityError, ProtocolError, StatusError
 from .message import Json, Message, Part, Reasoning, ToolCall
 from .request import Request, ResponseFormat, ToolDefinition
 from .response import Chunk, FinishReason, Response
 from .usage import Usage
 from .wire import (
-    CallAssembler,
     Fault,
     ModelFacts,
     Wire,
+    check_name,
+    cut_error,
     merge_extra,
     read_count,
     read_json,
     read_objects,
+    read_usage,
     split_data_url,
     status_error,
     text_chunk,
 )
+from .wire_call import CallAssembler
 from .wire_fault import read_fault
 
 __all__ = ["RESPONSES"]
@@ -88,11 +91,7 @@ def _check(request: Request) -> None:
         if getattr(request, name) not in (None, ()):
             raise CapabilityError(f"Responses has no place for {name}")
     for message in request.messages:
-        if message.name is not None and message.role != "tool":
-            raise CapabilityError(
-                f"Responses has no place for the name {message.name!r} of who speaks; "
-                "say it in the text"
-            )
+        check_name(message, "Responses")
 
 
 def _split_system(
@@ -383,6 +382,7 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
         model=_str(body.get("model")) or None,
         extra=_extra(body, items),
         native=_native(body, items),
+        cut_note=_note(body),
     )
 
 
@@ -418,28 +418,19 @@ def _finish(response: Json, called: bool, refused: bool) -> FinishReason:
     return "tool_calls" if called else "refusal" if refused else "stop"
 
 
-def _read_usage(response: Json) -> Usage | None:
-    usage = response.get("usage")
-    if not isinstance(usage, dict) or not usage:
+def _note(response: Json) -> str | None:
+    """Say why an answer was cut, where it was not the limit of tokens."""
+    if response.get("status") != "incomplete":
         return None
-    read = usage.get("input_tokens_details")
-    read = read if isinstance(read, dict) else {}
-    written = usage.get("output_tokens_details")
-    written = written if isinstance(written, dict) else {}
-    return Usage.of(
-        input=read_count(usage.get("input_tokens")),
-        output=read_count(usage.get("output_tokens")),
-        cached=read_count(read.get("cached_tokens")),
-        cache_write=read_count(read.get("cache_write_tokens")),
-        reasoning=read_count(written.get("reasoning_tokens")),
-        total=read_count(usage.get("total_tokens")),
-        cost=_price(usage.get("cost")),  # OpenRouter
-    )
+    details = response.get("incomplete_details")
+    reason = _str(details.get("reason")) if isinstance(details, dict) else ""
+    if reason in ("", "content_filter", "max_output_tokens", "max_tokens"):
+        return None
+    return f"the answer was cut, and the vendor's reason is {reason!r}"
 
 
-def _price(value: Any) -> float | None:
-    known = isinstance(value, (int, float)) and 0 <= value < 1e9
-    return float(value) if known else None
+def _read_usage(response: Json) -> Usage | None:
+    return read_usage(response, "input", "output")
 
 
 def _extra(body: Json, items: list[Json]) -> Json | None:
@@ -541,12 +532,7 @@ class _Decoder:
         return self._complete(event, item) if kind == _ITEM_DONE else ()
 
     def end(self, reason: str = "") -> Iterable[Chunk]:
-        text = "".join(self._text)
-        raise StreamCutError(
-            f"the stream ended after {len(text)} characters of text without its last "
-            f"event{reason and ': '}{reason}",
-            partial=text,
-        )
+        raise cut_error("".join(self._text), "without its last event", reason)
 
     def _find(self, event: Json, value: Json) -> _Item | None:
         """Return the item an event is about, or None for one not heard of."""
@@ -638,6 +624,8 @@ class _Decoder:
         """The last event: return what is known at the end only."""
         if response:
             _check_status(response)
+        if not (self._items or isinstance(response.get("output"), list)):
+            raise cut_error("", "without any output", "", _read_usage(response))
         chunks: List[Chunk] = []
         output = read_objects(response.get("output"))
         heard = bool(self._items)
@@ -652,6 +640,7 @@ class _Decoder:
             usage=_read_usage(response),
             model=_str(response.get("model")) or None,
             native=_native(response, self._final(output)),
+            cut_note=_note(response),
         )
         return [*chunks, last]
 

@@ -1,4 +1,4 @@
-"""A stream's texts as whole characters, whatever codec reads it."""
+"""Text that hosts cut or mix: halves of characters, and thoughts in tags."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .message import Reasoning, ReasoningDetail, ToolCall
 from .response import Chunk, ToolCallDelta
 from .wire import StreamDecoder, may_be_halved, mend_all, mend_text
 
-__all__ = ["MendingDecoder"]
+__all__ = ["MendingDecoder", "TagReader"]
 
 _NOTHING = Chunk()
 
@@ -53,6 +53,8 @@ class MendingDecoder:
     def _mended(self, chunks: Iterable[Chunk]) -> List[Chunk]:
         found: List[Chunk] = []
         for chunk in chunks:
+            if chunk.restart:
+                self._held.clear()
             if chunk.finish_reason is not None:
                 found += self._flush()
             elif chunk.tool_call is not None:
@@ -144,3 +146,64 @@ def _mend_call(call: ToolCall | None) -> ToolCall | None:
         name=mend_text(call.name),
         arguments=mend_text(call.arguments),
     )
+
+
+_OPEN, _CLOSE = "<think>", "</think>"
+# So many blanks before a tag are waited for.
+_MAX_BLANKS = 64
+
+
+class TagReader:
+    r"""Tells thought from text where both come as text, the thought in tags.
+
+    Only what begins with the tag is thought: later in a text it may be anything.
+
+    >>> reader = TagReader()
+    >>> [reader.feed(piece) for piece in ("<thi", "nk>Hm.</th", "ink>\n", "\nYes.")]
+    [('', ''), ('Hm.', ''), ('', ''), ('', 'Yes.')]
+    """
+
+    def __init__(self) -> None:
+        self._where = "start"
+        # What cannot be told yet.
+        self._held = ""
+
+    def feed(self, piece: str) -> Tuple[str, str]:
+        """Return what is new of the thought and of the text."""
+        if self._where == "text":
+            return "", piece
+        self._held += piece
+        if self._where == "start":
+            self._begin()
+        thought = self._take_thought() if self._where == "thought" else ""
+        if self._where == "answer":  # blanks before it belong to the tag
+            self._held = self._held.lstrip()
+            self._where = "text" if self._held else "answer"
+        text = ""
+        if self._where == "text":
+            text, self._held = self._held, ""
+        return thought, text
+
+    def end(self) -> Tuple[str, str]:
+        """Return what was held back: the text has ended."""
+        rest, self._held = self._held, ""
+        return (rest, "") if self._where == "thought" else ("", rest)
+
+    def _begin(self) -> None:
+        said = self._held.lstrip()
+        if said.startswith(_OPEN):
+            self._where, self._held = "thought", said[len(_OPEN) :]
+        elif not _OPEN.startswith(said) or len(self._held) > _MAX_BLANKS:
+            self._where = "text"
+
+    def _take_thought(self) -> str:
+        thought, closed, rest = self._held.partition(_CLOSE)
+        if closed:
+            self._where, self._held = "answer", rest
+            return thought
+        # The end may be the tag's beginning.
+        sizes = range(min(len(_CLOSE) - 1, len(thought)), 0, -1)
+        kept = next((n for n in sizes if _CLOSE.startswith(thought[-n:])), 0)
+        cut = len(thought) - kept
+        self._held = thought[cut:]
+        return thought[:cut]

@@ -12,12 +12,12 @@ from aeye.errors import ProtocolError
 from aeye.message import Reasoning, ReasoningDetail, ToolCall
 from aeye.response import Chunk, Response, ToolCallDelta, join
 from aeye.wire import (
-    CallAssembler,
     mend_text,
     merge_extra,
     read_answer,
     read_arguments,
 )
+from aeye.wire_call import CallAssembler
 from aeye.wire_text import MendingDecoder
 
 

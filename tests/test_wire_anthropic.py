@@ -737,6 +737,27 @@ def test_answer_that_begins_anew() -> None:
     assert caught.value.partial == "No."
 
 
+def test_thoughts_and_pieces_are_taken_back() -> None:
+    """Before any text or whole call, an answer that begins anew replaces the first."""
+    first = [
+        start(),
+        begin(0, type="thinking", thinking=""),
+        delta(0, "thinking_delta", thinking="Hm."),
+        begin(1, type="tool_use", id="t1", name="f", input={}),
+        delta(1, "input_json_delta", partial_json='{"a'),
+    ]
+    again = [start(), begin(0, type="tool_use", id="t1", name="g", input={}), STOP]
+
+    chunks = feed(*first, *again)
+
+    assert [chunk.restart for chunk in chunks].count(True) == 1
+    assert join(chunks) == join(feed(*again))
+    whole = {"type": "content_block_stop", "index": 1}
+    rest = delta(1, "input_json_delta", partial_json='": 1}')
+    with pytest.raises(StreamCutError, match="began its answer anew"):
+        feed(*first, rest, whole, *again)
+
+
 def test_errors_in_a_stream() -> None:
     """An error's type says what its status would have been."""
     for kind, cls in (

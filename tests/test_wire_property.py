@@ -17,7 +17,8 @@ from aeye.request import Request
 from aeye.response import Response, join
 from aeye.transport import Retry
 from aeye.vendor import OPENAI
-from aeye.wire import CallAssembler, ModelFacts
+from aeye.wire import ModelFacts
+from aeye.wire_call import CallAssembler
 from aeye.wire_chat import CHAT
 
 REQUEST = Request((Message("user", "Hi"),))
