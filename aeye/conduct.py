@@ -61,6 +61,7 @@ from .event import (
     RequestEvent,
     SuspendEvent,
     TextPartialEvent,
+    TextResetEvent,
     ToolProgressEvent,
 )
 from .hooks import (
@@ -84,7 +85,7 @@ from .loop import Run
 from .memory import Journal, MemoryContext, MemoryOptions
 from .message import Message, ToolCall
 from .middleware import Pipeline, text_of
-from .observer import AgentTraceOptions, ObservedRun, Watch, retry_event
+from .observer import AgentTraceOptions, ObservedRun, RunEvent, Watch, retry_event
 from .recipe import Policy
 from .request import Request
 from .response import Chunk, Response
@@ -275,7 +276,11 @@ class Conduct(Policy):
         if isinstance(event, MessageEvent) and self._journal is not None:
             self._journal.message(event.message)
         elif isinstance(event, RequestEvent):
-            self._watch.start_generation(self._turn, event.request)
+            run = cast(Run, self._run)
+            self._watch.start_generation(self._turn, event.request, run.ctx)
+        elif isinstance(event, TextResetEvent):
+            about = {"turn": self._turn, "reason": event.reason}
+            self._watch.event(RunEvent("completion.reset", "WARNING", about))
         return ()
 
     def _deltas(self, deltas: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
@@ -560,6 +565,7 @@ class Conduct(Policy):
         if waited and not cast(Journal, self._journal).start(call.call.id):
             return _STARTED
         self._watch.start_tool(record.about)
+        call.around = self._watch.inside(record.about.internal_call_id)
         action = self._ask("on_tool_call", record.about)
         if action is not None and action.type == "skip":
             return action.reason or ""
@@ -602,7 +608,14 @@ class Conduct(Policy):
         if self._settings.approvals is None:
             self._waiting = self._waiting or request  # the first of a batch
             raise PromptSuspend
-        return self._settings.approvals(request)
+        answer = self._settings.approvals(request)
+        said = {
+            "tool_name": about.tool_name,
+            "internal_call_id": about.internal_call_id,
+            "approved": answer is None,
+        }
+        self._watch.event(RunEvent("tool.approval", "INFO", said))
+        return answer
 
     def after_tool(self, call: Call) -> Iterator[AgentEvent]:
         """A call has its outcome: middleware may change it, the hook sees it."""

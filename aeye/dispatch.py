@@ -17,12 +17,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Generator as GeneratorABC
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import (
     Any,
     Callable,
+    ContextManager,
     Deque,
+    Dict,
     Generator,
     Iterable,
     Iterator,
@@ -37,7 +39,7 @@ from typing import (
 )
 
 from .callback import Bound, attempt, words
-from .context import Abort, Context, Result, Resume
+from .context import Abort, Context, Result, Resume, charge
 from .errors import (
     PromptSuspend,
     Signal,
@@ -57,6 +59,7 @@ from .event import (
 from .message import Message, Part, ToolCall
 from .request import Request
 from .tools import RepairAttempt, Tool, ToolApproval
+from .usage import Usage
 
 __all__ = [
     "Batch",
@@ -131,6 +134,11 @@ class Call:
     deadline: Optional[float] = None
     # The worker that runs it.
     thread: Optional[threading.Thread] = None
+    # What runs within it have cost so far, and at its end; appended to by any thread.
+    charges: List[Usage] = field(default_factory=list)
+    usage: Optional[Usage] = None
+    # Gives what the tool's own code is to run in, for each piece of it.
+    around: Optional[Callable[[], ContextManager[Any]]] = None
 
     @property
     def settled(self) -> bool:
@@ -147,6 +155,13 @@ class Call:
     def consented(self) -> bool:
         """Whether the caller has decided that the call is to run."""
         return self.decision is True or isinstance(self.decision, Resume)
+
+    def inside(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """Call *fn*, a piece of the tool's own code, where the door wants it to run."""
+        if self.around is None:
+            return fn(*args)
+        with self.around():
+            return fn(*args)
 
     def settle(self, status: Status, reply: Any) -> None:
         """Say what became of the call and what the model reads."""
@@ -478,14 +493,16 @@ class Batch:
         return None
 
     def _ctx(self, call: Call) -> Context:
-        inner = call.decision
-        if not isinstance(inner, Resume):
-            return self._setup.ctx.replace(tool_call_id=call.call.id)
-        return self._setup.ctx.replace(
-            tool_call_id=call.call.id,
-            messages=inner.messages,
-            decisions=inner.decisions,
-        )
+        inner, around = call.decision, self._setup.ctx
+
+        def charged(usage: Usage) -> None:
+            call.charges.append(usage)
+            charge(around, usage)
+
+        own: Dict[str, Any] = {"tool_call_id": call.call.id, "_charge": charged}
+        if isinstance(inner, Resume):
+            own.update(messages=inner.messages, decisions=inner.decisions)
+        return around.replace(**own)
 
     def _launch(self, call: Call) -> Events:
         """Start *call* beside the caller."""
@@ -562,7 +579,7 @@ class Batch:
         if call.settled:  # given up before it began
             return
         try:
-            result, error = attempt(self._invoke, call)
+            result, error = attempt(call.inside, self._invoke, call)
             if error is None and isinstance(result, GeneratorABC):
                 result, error = attempt(self._drain, call, result)
             presented = self._present(call, result, error)
@@ -574,7 +591,7 @@ class Batch:
     def _drain(self, call: Call, steps: Generator[Any, Any, Any]) -> Any:
         while True:
             try:
-                value = next(steps)
+                value = call.inside(next, steps)
             except StopIteration as stop:
                 return stop.value
             self._outcomes.put((call, "progress", value))
@@ -583,12 +600,12 @@ class Batch:
         """Run *call* in the caller's thread; a generator's steps come out at once."""
         if not (yield from self._ready(call)):
             return
-        result, error = attempt(self._invoke, call)
+        result, error = attempt(call.inside, self._invoke, call)
         if error is None and isinstance(result, GeneratorABC):
             steps, result = result, None
             try:
                 while error is None:
-                    value, error = attempt(next, steps)
+                    value, error = attempt(call.inside, next, steps)
                     if error is None:
                         yield self._progress(call, value)
             finally:
@@ -644,20 +661,26 @@ class Batch:
         self._record(call, presented)
         yield from self._after(call)
         tool, named = cast(Tool[Any], call.tool), (call.call.id, call.args)
+        request, usage = self._request, call.usage
         if call.status == "success":
             yield ToolOutputEvent(
-                self._request, tool, *named, call.result, call.to_model
+                request, tool, *named, call.result, call.to_model, usage=usage
             )
         elif call.status == "suspended":
-            yield ToolSuspendEvent(self._request, tool, *named, str(call.signal))
+            yield ToolSuspendEvent(
+                request, tool, *named, str(call.signal), usage=usage
+            )
         elif call.status == "interrupted":
-            yield ToolInterruptEvent(self._request, tool, *named, str(call.signal))
+            yield ToolInterruptEvent(
+                request, tool, *named, str(call.signal), usage=usage
+            )
         else:
             yield self._error_event(call)
 
     def _record(self, call: Call, presented: Any) -> None:
         """Settle *call* by what came of it."""
         result, shown, error, failed = presented
+        call.usage = sum(call.charges, Usage.empty()) or None
         if error is not None:
             self._record_error(call, error)
             return
@@ -718,6 +741,7 @@ class Batch:
             raw_args=call.call.arguments if unread else None,
             result=call.result,
             has_result=call.has_result,
+            usage=call.usage,
         )
 
     def _progress(self, call: Call, value: Any) -> Event:

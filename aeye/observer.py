@@ -6,11 +6,23 @@ unless it is strict or the run's trace options say ``fail_on_observer_error``.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from .agent_event import AgentEvent, AgentTraceInfo
 from .callback import attempt, refuse_async
+from .context import Context
 from .hooks import (
     RunEndArgs,
     RunErrorArgs,
@@ -76,11 +88,18 @@ class ObservedGeneration:
     turn: int
     # As it is sent.
     request: Request
+    # Who is asked, as ``connect`` names them; None: a function of the caller's.
+    vendor: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class RunEvent:
-    """Something worth a note, such as ``completion.retry``. It holds no message."""
+    """Something worth a note. It holds no message and no error's words.
+
+    ``completion.retry``: a model call failed and is made again.
+    ``completion.reset``: an answer does not count and the model is asked again.
+    ``tool.approval``: somebody was asked for consent and has decided.
+    """
 
     name: str
     level: str
@@ -104,6 +123,15 @@ class GenerationObserver:
 
 class ToolObserver:
     """Told about one tool call; either ``end`` or ``error`` comes last."""
+
+    def inside(self) -> ContextManager[Any]:
+        """Return what the tool's own code is to run in.
+
+        The one method that is called, and entered, in the thread that the tool runs
+        in: once for a function, once a step for a generator. A ``ContextVar`` that is
+        set in it tells runs that the tool begins where they belong.
+        """
+        return nullcontext()
 
     def stream_event(self, event: Any) -> None:
         """The tool told something while it ran: a child agent's event, or a value."""
@@ -207,11 +235,11 @@ class Watch:
             )
             self._runs += _Part(observer, strict).start("start_run", args)
 
-    def start_generation(self, turn: int, request: Request) -> None:
-        """The model is about to be asked."""
+    def start_generation(self, turn: int, request: Request, ctx: Context) -> None:
+        """The model that *ctx* has is about to be asked."""
         self._turn = turn
         if self._runs:
-            args = ObservedGeneration(turn, request)
+            args = ObservedGeneration(turn, request, vendor=_vendor(ctx))
             self._generation = self._start("start_generation", args)
 
     def update(self, delta: AgentEvent) -> None:
@@ -236,6 +264,12 @@ class Watch:
         if self._runs:
             self._tools[args.internal_call_id] = args, self._start("start_tool", args)
 
+    def inside(self, internal_call_id: str) -> Callable[[], ContextManager[Any]] | None:
+        """Return what makes that which a tool's code is to run in; None for nothing."""
+        parts = self._tools.get(internal_call_id, (None, []))[1]
+        inner = [part.inner for part in parts if hasattr(part.inner, "inside")]
+        return (lambda: _Inside(inner)) if inner else None
+
     def tool_event(self, internal_call_id: str, event: Any) -> None:
         """A tool told something while it ran."""
         for part in self._tools.get(internal_call_id, (None, []))[1]:
@@ -247,7 +281,10 @@ class Watch:
             part.tell("end", args)
 
     def fail_tool(self, args: ToolErrorArgs, *, safe: bool = False) -> None:
-        """A call has failed."""
+        """A call has failed; one to a tool that does not exist has not begun before."""
+        if args.internal_call_id not in self._tools:
+            known = {k: v for k, v in vars(args).items() if k != "error"}
+            self.start_tool(ToolCallArgs(**known))
         for part in self._tools.pop(args.internal_call_id, (None, []))[1]:
             part.tell("error", args, safe=safe)
 
@@ -272,6 +309,35 @@ class Watch:
 
     def _start(self, name: str, args: Any) -> List[_Part]:
         return [part for run in self._runs for part in run.start(name, args)]
+
+
+class _Inside:
+    """All that the observers of a call want its code to run in, one in the other.
+
+    They do not hear how the code ended: what it raises is not theirs.
+    """
+
+    def __init__(self, observers: Sequence[Any]) -> None:
+        self._observers = observers
+        self._entered: List[Any] = []
+
+    def __enter__(self) -> None:
+        for observer in self._observers:
+            made, error = attempt(observer.inside)
+            if error is None:
+                _, error = attempt(made.__enter__)
+            if error is None:
+                self._entered.append(made)
+
+    def __exit__(self, *exc: object) -> None:
+        while self._entered:
+            attempt(self._entered.pop().__exit__, None, None, None)
+
+
+def _vendor(ctx: Context) -> str | None:
+    provider = getattr(ctx.execute or ctx.stream, "__self__", None)
+    name = getattr(getattr(provider, "vendor", None), "name", None)
+    return name if isinstance(name, str) else None
 
 
 def retry_event(context: CompletionRetryContext, delay: float) -> RunEvent:

@@ -40,7 +40,7 @@ from .context import Context
 from .hooks import bind_approvals, bind_hook
 from .message import Message
 from .middleware import bind_middleware
-from .observer import AgentTraceOptions
+from .observer import AgentTraceOptions, check_observer
 from .retry import CompletionRetryOptions
 from .usage import Usage
 
@@ -239,6 +239,11 @@ class PromptRequest(Generic[T]):
         """Use ``with_middlewares`` instead."""
         _deprecated("with_tool_middlewares", "with_middlewares")
         return self.with_middlewares(middlewares)
+
+    def with_observers(self, observers: Iterable[object]) -> PromptRequest[T]:
+        """Tell *observers* too, after the agent's and what was added before."""
+        added = tuple(check_observer(given) for given in observers)
+        return self._set(observers=(*self._settings.observers, *added))
 
     def with_trace(
         self,

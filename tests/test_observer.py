@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import threading
+from contextvars import ContextVar
+from typing import Any, Iterator
 
 import pytest
 
 from aeye.agent import Agent
 from aeye.agent_event import AgentTraceInfo
 from aeye.callback import attempt
+from aeye.connection import connect
 from aeye.errors import PromptCancelledError, ServerError
 from aeye.observer import (
     AgentObserver,
@@ -19,7 +23,7 @@ from aeye.observer import (
 )
 from aeye.prompt import Prompt
 from aeye.prompt_request import PromptRequest
-from aeye.testing import ScriptedModel, calls, pieces
+from aeye.testing import LocalServer, ScriptedModel, calls, pieces
 from aeye.tools import Tool, tool
 
 ROUND = calls(("add", {"a": 1, "b": 2}, "c1"))
@@ -239,6 +243,167 @@ def test_retries() -> None:
         "error_code": "busy",
     }
     assert "generation_error" not in seen.seen
+
+
+def test_an_answer_that_does_not_count() -> None:
+    """That the model is asked again is told, with the reason."""
+    seen = Recorder()
+    prompt = Prompt("p", "x", schema={"type": "integer"})
+    model = ScriptedModel("{", "7")
+
+    Agent(prompt, model.context(), observers=[seen]).prompt("hi").send()
+
+    event = seen.args["event"][0][0]
+    assert (event.name, event.level) == ("completion.reset", "WARNING")
+    assert event.attributes == {"turn": 1, "reason": "json-parsing"}
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_consent(approved: bool) -> None:
+    """What was decided about a call is told."""
+    seen = Recorder()
+    asking = Tool("asking", lambda args: "done", schema={}, approval=True)
+    made = request(calls(("asking", {})), "x", tools=[asking], observers=[seen])
+
+    made.approvals(lambda request: approved).send()
+
+    event = seen.args["event"][0][0]
+    assert (event.name, event.level) == ("tool.approval", "INFO")
+    assert event.attributes == {
+        "tool_name": "asking",
+        "internal_call_id": seen.args["tool_start"][0][0].internal_call_id,
+        "approved": approved,
+    }
+
+
+def test_a_tool_that_does_not_exist() -> None:
+    """A call that names no tool begins and fails."""
+    seen = Recorder()
+
+    request(calls(("nothing", {}, "c1")), "x", observers=[seen]).send()
+
+    assert [name for name in seen.seen if name.startswith("tool")] == [
+        "tool_start",
+        "tool_error",
+    ]
+    begun = seen.args["tool_start"][0][0]
+    assert (begun.tool_name, begun.tool_call_id) == ("nothing", "c1")
+
+
+MARK: ContextVar[str] = ContextVar("MARK", default="")
+
+
+class Marking:
+    """An observer that marks where the code of tools runs."""
+
+    def start_run(self, args: Any) -> Any:
+        return self
+
+    def start_tool(self, args: Any) -> Any:
+        return _Marked(args.tool_name)
+
+
+class _Marked:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        token = MARK.set(MARK.get() + self.name)
+        yield
+        MARK.reset(token)
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_where_tools_run(concurrency: int) -> None:
+    """A tool, each step of a generator too, runs in what its observers give."""
+    marks: dict[str, list[Any]] = {"plain": [], "steps": [], "threads": []}
+
+    def plain(args: Any) -> str:
+        marks["plain"].append(MARK.get())
+        marks["threads"].append(threading.current_thread().name)
+        return "done"
+
+    def steps(args: Any) -> Any:
+        marks["steps"].append(MARK.get())
+        yield "half"
+        marks["steps"].append(MARK.get())
+        return "done"
+
+    tools = [Tool("plain", plain, schema={}), Tool("steps", steps, schema={})]
+    made = request(
+        calls(("plain", {}), ("steps", {})), "x", tools=tools, observers=[Marking()]
+    )
+    made.with_tool_concurrency(concurrency).send()
+
+    assert marks["plain"] == ["plain"]
+    assert marks["steps"] == ["steps"] * 2
+    assert (marks["threads"] == ["aeye-tool"]) == (concurrency == 2)
+    assert MARK.get() == ""
+
+
+@pytest.mark.parametrize("place", ["inside", "__enter__", "__exit__"])
+def test_what_tools_run_in_cannot_hurt(place: str) -> None:
+    """A failing observer leaves the tool alone, and hears nothing of its errors."""
+    heard: list[Any] = []
+
+    class Around:
+        def __enter__(self) -> None:
+            if place == "__enter__":
+                raise LookupError(place)
+
+        def __exit__(self, *exc: object) -> bool:
+            heard.append(exc)
+            if place == "__exit__":
+                raise LookupError(place)
+            return True
+
+    class Odd:
+        def start_run(self, args: Any) -> Any:
+            return self
+
+        def start_tool(self, args: Any) -> Any:
+            return self
+
+        def inside(self) -> Any:
+            if place == "inside":
+                raise LookupError(place)
+            return Around()
+
+    broken = Tool("broken", lambda args: 1 / 0, schema={})
+    made = request(calls(("broken", {})), "x", tools=[broken], observers=[Odd()])
+
+    response = made.send()
+
+    assert "division by zero" in response.messages[2].text
+    assert heard == ([(None, None, None)] if place == "__exit__" else [])
+
+
+def test_observers_of_a_request() -> None:
+    """A request may have observers of its own, beside the agent's."""
+    both = [Recorder(), Recorder()]
+    model = ScriptedModel("x")
+
+    Prompt("p", "Hi.").request({}, model.context()).with_observers(both).send()
+    made = request("x", observers=[both[0]]).with_observers([both[1]])
+    made.send()
+
+    assert [len(seen.args["run_end"]) for seen in both] == [2, 2]
+    with pytest.raises(TypeError, match="observer"):
+        request("x").with_observers([7])
+
+
+def test_who_is_asked() -> None:
+    """A model call is told with the vendor, where the context is a vendor's."""
+    seen = Recorder()
+    with LocalServer(ScriptedModel("Hi.")) as server:
+        ctx = connect("groq:m", base_url=server.url, api_key="a-secret-key")
+        with ctx:
+            Agent("", ctx, observers=[seen]).prompt("hi").send()
+    request("x", observers=[seen]).send()
+
+    vendors = [args[0].vendor for args in seen.args["generation_start"]]
+    assert vendors == ["groq", None]
 
 
 def test_trace() -> None:
