@@ -21,7 +21,7 @@ from typing import (
 
 from .agent_event import AgentStreamEvent, AgentToolEvent, ChildEvent
 from .conduct import Settings
-from .context import Context
+from .context import Context, inside
 from .decision import nest, where_it_waits
 from .errors import PromptSuspend, ToolApprovalRequiredError
 from .hooks import bind_approvals, bind_hook
@@ -266,8 +266,7 @@ class Agent(Generic[T]):
             own, said = own.replace(messages=()), ctx.messages
         elif not self._own_ctx:
             own = own.replace(messages=())
-        own = own.replace(signal=ctx.signal, decisions=ctx.decisions, tool_call_id=None)
-        request = self._request(own, said, None, self._settings)
+        request = self._request(inside(own, ctx), said, None, self._settings)
         return request if max_turns is None else request.max_turns(max_turns)
 
     def _forwarded(self, event: AgentStreamEvent) -> ChildEvent:

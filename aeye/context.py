@@ -9,8 +9,9 @@ from typing import Any, Callable, ClassVar, Dict, Iterable, Mapping, Optional, T
 from .callback import Bound, bind
 from .message import Message
 from .schema_slip import is_one_edit
+from .usage import Usage
 
-__all__ = ["Abort", "Context", "Result", "Resume"]
+__all__ = ["Abort", "Context", "Result", "Resume", "charge", "inside"]
 
 
 @dataclass(frozen=True)
@@ -193,6 +194,7 @@ class Context:
             raise TypeError(f"signal has is_set(); {signal!r:.80} has not")
         self.__dict__.update(given, **app)
         self.__dict__[_CALLS] = _bind_all(given)
+        self.__dict__[_CHARGE] = None
 
     @classmethod
     def of(cls, value: Context | Mapping[str, Any] | None) -> Context:
@@ -233,11 +235,13 @@ class Context:
             closing()
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != _CALLS}
+        ours = (_CALLS, _CHARGE)
+        return {k: v for k, v in self.__dict__.items() if k not in ours}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__dict__[_CALLS] = _bind_all(state)
+        self.__dict__[_CHARGE] = None
 
     def __enter__(self) -> Context:
         return self
@@ -269,12 +273,35 @@ class Context:
             elif name in _PLAIN and value not in (None, False):
                 said.append(f"{name}={value!r}")
             elif name not in _NAMES or (name in _FUNCTIONS and value is not None):
-                said += [] if name in (_CLOSE, _CALLS) else [f"{name}=…"]
+                said += [] if name in (_CLOSE, _CALLS, _CHARGE) else [f"{name}=…"]
         return f"Context({', '.join(said)})"
+
+
+def inside(ctx: Context, outer: Context) -> Context:
+    """Return *ctx* for a run within a call of the run that *outer* is of.
+
+    It ends when that run does, goes on where it waited, and what it costs is told
+    there; all else is its own.
+    """
+    return ctx.replace(
+        signal=outer.signal,
+        decisions=outer.decisions,
+        tool_call_id=None,
+        _charge=outer.__dict__[_CHARGE],
+    )
+
+
+def charge(ctx: Context, usage: Usage) -> None:
+    """Tell the run around the one that *ctx* was given to what that one cost."""
+    tell = ctx.__dict__[_CHARGE]
+    if tell is not None and usage:
+        tell(usage)
 
 
 _CLOSE = "_close"
 _CALLS = "_calls"
+# Is told what a run with this context has cost.
+_CHARGE = "_charge"
 # Our functions, and what each may ask for by name.
 _FUNCTIONS: Dict[str, Tuple[str, ...]] = {
     "execute": ("ctx", "metadata", "signal"),

@@ -134,9 +134,8 @@ class Call:
     deadline: Optional[float] = None
     # The worker that runs it.
     thread: Optional[threading.Thread] = None
-    # What runs within it have cost so far, and at its end; appended to by any thread.
+    # What runs within it have cost; appended to by any thread.
     charges: List[Usage] = field(default_factory=list)
-    usage: Optional[Usage] = None
     # Gives what the tool's own code is to run in, for each piece of it.
     around: Optional[Callable[[], ContextManager[Any]]] = None
 
@@ -144,6 +143,11 @@ class Call:
     def settled(self) -> bool:
         """Whether nothing more will happen to the call."""
         return self.status not in ("waiting", "running")
+
+    @property
+    def usage(self) -> Optional[Usage]:
+        """What runs within it have cost so far; None where there were none."""
+        return sum(self.charges, Usage.empty()) if self.charges else None
 
     @property
     def fails(self) -> bool:
@@ -667,9 +671,7 @@ class Batch:
                 request, tool, *named, call.result, call.to_model, usage=usage
             )
         elif call.status == "suspended":
-            yield ToolSuspendEvent(
-                request, tool, *named, str(call.signal), usage=usage
-            )
+            yield ToolSuspendEvent(request, tool, *named, str(call.signal), usage=usage)
         elif call.status == "interrupted":
             yield ToolInterruptEvent(
                 request, tool, *named, str(call.signal), usage=usage
@@ -680,7 +682,6 @@ class Batch:
     def _record(self, call: Call, presented: Any) -> None:
         """Settle *call* by what came of it."""
         result, shown, error, failed = presented
-        call.usage = sum(call.charges, Usage.empty()) or None
         if error is not None:
             self._record_error(call, error)
             return

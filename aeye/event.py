@@ -226,6 +226,8 @@ class ToolOutputEvent(Event):
     # What the tool returned, and what ``on_tool_result`` made of it for the model.
     result: Any
     to_model: Any
+    # What runs within the call have cost; None where there were none.
+    usage: Optional[Usage] = None
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,8 @@ class ToolInterruptEvent(Event):
     args: Any
     # What the tool said when it raised.
     reason: str = ""
+    # What runs within the call have cost; None where there were none.
+    usage: Optional[Usage] = None
 
 
 @dataclass(frozen=True)
@@ -250,6 +254,8 @@ class ToolSuspendEvent(Event):
     args: Any
     # What the tool said when it raised.
     reason: str = ""
+    # What runs within the call have cost; None where there were none.
+    usage: Optional[Usage] = None
 
 
 @dataclass(frozen=True)
@@ -269,6 +275,8 @@ class ToolErrorEvent(Event):
     # Where the tool itself succeeded and ``on_tool_result`` failed.
     result: Any = None
     has_result: bool = False
+    # What runs within the call have cost; None where there were none.
+    usage: Optional[Usage] = None
 
 
 @dataclass(frozen=True)
@@ -289,10 +297,12 @@ class ResponseTokensEvent(Event):
 
 @dataclass(frozen=True)
 class UsageEvent(Event):
-    """What the whole run cost. Once, at the end."""
+    """What the run's own model calls cost. Once, at the end."""
 
     type: ClassVar[Literal["usage"]] = "usage"
     usage: Usage
+    # What runs within its calls cost, all the way down; None where there were none.
+    nested: Optional[Usage] = None
 
 
 @dataclass(frozen=True)

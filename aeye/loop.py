@@ -23,7 +23,7 @@ from typing import (
 )
 
 from .callback import Bound, attempt
-from .context import Abort, Context
+from .context import Abort, Context, charge
 from .decision import decided, unanswered
 from .dispatch import Batch, Call, Events, Execution, Setup, Workers
 from .errors import (
@@ -122,9 +122,11 @@ class Run:
         self.policy = policy
         self.streaming = streaming
         self.given = ctx
-        # The run's new messages, and what the whole run cost so far.
+        # The run's new messages, and what its own model calls cost so far.
         self.messages: List[Message] = []
         self.usage = Usage.empty()
+        # What runs within its calls cost; appended to by any thread.
+        self._charges: List[Usage] = []
         self.incompatible = False
         # By call id, where runs inside calls that wait are to resume.
         self.children: Dict[str, Tuple[Message, ...]] = {}
@@ -154,18 +156,25 @@ class Run:
         self._promoted = False
         self._workers = policy.workers or Workers()
 
+    @property
+    def nested(self) -> Usage:
+        """What runs within its calls have cost so far, all the way down."""
+        return sum(self._charges, Usage.empty())
+
     def events(self) -> Generator[Event, None, Any]:
         """Yield everything that happens; return the output."""
-        self.ctx = with_model(self.given, self.recipe.name)
-        plan = self.recipe.resolve(self.input, self.ctx)
-        if plan is None:
-            self.incompatible = True
-            return None
-        self.abort, unlink = Abort.linked(self.ctx.signal)
+        ctx = with_model(self.given, self.recipe.name)
+        self.abort, unlink = Abort.linked(ctx.signal)
         # Decisions are about this run's calls: a run within a tool has its own.
-        self.ctx = self.ctx.replace(signal=self.abort, decisions=None)
+        self.ctx = ctx.replace(
+            signal=self.abort, decisions=None, _charge=self._charges.append
+        )
         wait = True
         try:
+            plan = self.recipe.resolve(self.input, self.ctx)
+            if plan is None:
+                self.incompatible = True
+                return None
             self._begin(plan)
             self.policy.open(self._transcript)
             going = yield from self._resume()
@@ -184,6 +193,7 @@ class Run:
                 self.abort.set()  # whatever still runs is told
             self._workers.close(wait=wait)
             self._mend()
+            charge(self.given, self.usage + self.nested)
 
     def _begin(self, plan: Plan) -> None:
         recipe, ctx = self.recipe, self.ctx
@@ -284,7 +294,10 @@ class Run:
         yield from self.policy.begin(number, self._transcript)
         request = self._request.with_messages(self._transcript)
         request = self.policy.map_request(number, request)
-        ctx = self.ctx.replace(metadata=self.recipe.metadata(self.input, self.ctx))
+        # What a model function costs is what its answer says: no run within is told.
+        ctx = self.ctx.replace(
+            metadata=self.recipe.metadata(self.input, self.ctx), _charge=None
+        )
         prepare = ctx.bound("prepare")
         if prepare is not None:
             request = prepare(request, by_name(ctx))
@@ -748,7 +761,7 @@ class Run:
         tokens = self._last_usage.output_tokens if self._last_usage else 0
         if tokens > 0:
             yield ResponseTokensEvent(request, tokens)
-        yield UsageEvent(request, self.usage)
+        yield UsageEvent(request, self.usage, self.nested or None)
         if self._suspended:
             yield SuspendEvent(request, self.children)
             return None

@@ -26,7 +26,7 @@ from typing import (
 )
 
 from .callback import Bound, bind
-from .context import Context
+from .context import Context, inside
 from .decision import nest, where_it_waits
 from .dispatch import Execution
 from .errors import AbortedError, IncompatibleError, PromptSuspend
@@ -192,8 +192,13 @@ class EventStream(Generic[E, T]):
 
     @property
     def usage(self) -> Usage:
-        """What the run has cost so far."""
+        """What the run's own model calls have cost so far."""
         return self._run.usage
+
+    @property
+    def nested_usage(self) -> Usage:
+        """What runs within its calls, such as a prompt that is a tool, have cost."""
+        return self._run.nested
 
     def __repr__(self) -> str:
         return f"<EventStream of {self._run.recipe.name!r}, {self._state()}>"
@@ -585,10 +590,9 @@ class Prompt(Generic[T]):
 
         def run(given: Any, ctx: Context) -> T:
             said = [] if schema is not None else [Message("user", given["prompt"])]
-            if ctx.decisions is None:  # else it goes on where it waited
-                ctx = ctx.replace(messages=said)
-            ctx = ctx.replace(tool_call_id=None)
-            return self(None if schema is None else given, ctx)
+            # Without decisions it begins; else it goes on where it waited.
+            own = ctx.replace(messages=said) if ctx.decisions is None else ctx
+            return self(None if schema is None else given, inside(own, ctx))
 
         return Tool(
             name or fitting_name(self.name),
