@@ -430,6 +430,12 @@ def _fit(request: Request, facts: ModelFacts, wire: Wire) -> Request:
         if value is not None and value is not False and value != ():
             raise CapabilityError(f"{request.model} takes no {name} here")
     request = _fit_reason(request, facts)
+    marks = sum(message.cache is not None for message in request.messages)
+    if facts.cache_mark and marks > (facts.max_cache_marks or marks):
+        raise CapabilityError(
+            f"{request.model} takes at most {facts.max_cache_marks} messages that are "
+            f"marked to be cached, not {marks}: keep the last marks"
+        )
     if request.tools:
         request = _fit_tools(request, facts)
     for message in request.messages:

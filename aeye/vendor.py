@@ -1,9 +1,8 @@
 """Who speaks which format where, and what their models can do: one record per company.
 
 Adding a vendor is adding a record. What a record does not say is what an unknown model
-is taken to be, see ``wire.ModelFacts``. Facts were gathered on 2026-11-30 from the
-vendors' documentation, the official clients' sources and recorded traffic; where one
-came from elsewhere, the line says so.
+is taken to be, see ``wire.ModelFacts``. Each record names where it was read and when;
+where one of its facts came from elsewhere, the line says so.
 """
 
 from __future__ import annotations
@@ -57,8 +56,11 @@ class Vendor:
     header_names: Tuple[Tuple[str, str], ...] = ()
     facts: ModelFacts = field(default_factory=ModelFacts)
     models: Tuple[ModelRule, ...] = ()
-    # A name for messages, and a model to show in them.
+    # A model to show in messages.
     example: str = "MODEL"
+    # Where this was read, and when; and the same of the models.
+    source: Tuple[str, str] = ("", "")
+    models_source: Tuple[str, str] = ("", "")
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -76,6 +78,13 @@ _SAMPLING = frozenset(
 )
 _NOTHING: FrozenSet[str] = frozenset()
 _WORDS = frozenset({"auto", "none", "required"})
+# Open models write their thoughts between tags. A host without a reader for the model
+# hands that on as text: Groq by default, https://reference.langchain.com/python/
+# langchain-groq/chat_models/ChatGroq/reasoning_format; Fireworks, https://fireworks.ai/
+# docs/deepseek/general-deepseek; Qwen at Cerebras, https://inference-docs.cerebras.ai/
+# capabilities/reasoning; vLLM that was not told of one, https://docs.vllm.ai/en/v0.7.3/
+# features/reasoning_outputs.html; all read 2026-12-01.
+_OPEN_MODELS = ModelFacts(think_tags=True)
 
 # Read from the recorded errors and the official client; which models think by default:
 # pydantic-ai's profiles, checked live there in 2026-07.
@@ -132,6 +141,8 @@ OPENAI = Vendor(
     formats=("responses", "chat"),
     models=_OPENAI_MODELS,
     example="gpt-5-mini",
+    source=("https://github.com/openai/openai-python (3.57.0)", "2026-11-30"),
+    models_source=("https://github.com/pydantic/pydantic-ai (4fda389)", "2026-11-30"),
 )
 
 AZURE = Vendor(
@@ -152,6 +163,11 @@ AZURE = Vendor(
     # A deployment is most often named after its model.
     models=(*_OPENAI_MODELS, ModelRule(r"", {"user_key": "user"})),
     example="gpt-4o",
+    source=(
+        "https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle",
+        "2026-11-30",
+    ),
+    models_source=("https://github.com/pydantic/pydantic-ai (4fda389)", "2026-11-30"),
 )
 
 # Which models take what: pydantic-ai's profiles, checked live there in 2026-07, and for
@@ -174,7 +190,12 @@ _CLAUDE_MODELS = (
             "max_output_tokens": 128_000,
         },
     ),
-    ModelRule(r"claude-", {"cache_mark": "cache_control"}, format="messages"),
+    # https://platform.claude.com/docs/en/build-with-claude/prompt-caching, 2026-11.
+    ModelRule(
+        r"claude-",
+        {"cache_mark": "cache_control", "max_cache_marks": 4},
+        format="messages",
+    ),
     # These cannot be made to call a tool, nor, but for one, to stop thinking.
     ModelRule(
         r"claude-(fable|mythos)|claude-(opus|sonnet)-5-5",
@@ -231,6 +252,11 @@ ANTHROPIC = Vendor(
     facts=ModelFacts(inputs=frozenset({"image", "file"}), file_urls=True),
     models=_CLAUDE_MODELS,
     example="claude-sonnet-5-5",
+    source=("https://platform.claude.com/docs/en/api/messages", "2026-11-30"),
+    models_source=(
+        "https://platform.claude.com/docs/en/about-claude/models/overview",
+        "2026-11-30",
+    ),
 )
 
 # https://ai.google.dev/gemini-api/docs/thinking and …/function-calling, and
@@ -291,6 +317,8 @@ GOOGLE = Vendor(
         ),
     ),
     example="gemini-3.6-flash",
+    source=("https://ai.google.dev/api/generate-content", "2026-11-30"),
+    models_source=("https://ai.google.dev/gemini-api/docs/thinking", "2026-11-30"),
 )
 
 OPENROUTER = Vendor(
@@ -301,6 +329,7 @@ OPENROUTER = Vendor(
     facts=ModelFacts(
         reasoning="reasoning",
         cache_mark="cache_control",
+        max_cache_marks=4,  # Anthropic's, to which they go
         file_urls=True,
         echoes=frozenset({"reasoning_details"}),
     ),
@@ -311,6 +340,8 @@ OPENROUTER = Vendor(
         ),
     ),
     example="anthropic/claude-sonnet-4.5",
+    source=("https://openrouter.ai/docs/api-reference/overview", "2026-11-30"),
+    models_source=("https://github.com/pydantic/pydantic-ai (4fda389)", "2026-11-30"),
 )
 
 OLLAMA = Vendor(
@@ -319,7 +350,7 @@ OLLAMA = Vendor(
     key_names=("OLLAMA_API_KEY",),
     keyless=True,
     url_names=("OLLAMA_BASE_URL",),
-    formats=("chat", "messages"),
+    formats=("chat", "responses", "messages"),
     # Its chat endpoint has neither tool_choice nor parallel_tool_calls and takes no
     # picture by its address: server source, commit fb30760.
     facts=ModelFacts(
@@ -327,16 +358,20 @@ OLLAMA = Vendor(
         parallel_switch=False,
         image_urls=False,
         user_key=None,
+        think_tags=True,
         echoes=_NOTHING,
     ),
     example="llama3.2",
+    source=("https://docs.ollama.com/api/openai-compatibility", "2026-12-01"),
 )
 
 GROQ = Vendor(
     name="groq",
     base_url="https://api.groq.com/openai/v1",
     key_names=("GROQ_API_KEY",),
-    facts=ModelFacts(token_cap="max_completion_tokens", echoes=_NOTHING),
+    facts=ModelFacts(
+        token_cap="max_completion_tokens", think_tags=True, echoes=_NOTHING
+    ),
     models=(
         # https://console.groq.com/docs/structured-outputs, from memory: only these
         # take a JSON schema, and never beside tools.
@@ -347,6 +382,11 @@ GROQ = Vendor(
         ),
     ),
     example="openai/gpt-oss-120b",
+    source=("https://console.groq.com/docs/openai", "2026-11-30"),
+    models_source=(
+        "https://github.com/langchain-ai/langchain/issues/34155",
+        "2026-12-01",
+    ),
 )
 
 DEEPSEEK = Vendor(
@@ -369,6 +409,8 @@ DEEPSEEK = Vendor(
         ),
     ),
     example="deepseek-chat",
+    source=("https://api-docs.deepseek.com/guides/thinking_mode", "2026-11-30"),
+    models_source=("https://api-docs.deepseek.com/guides/thinking_mode", "2026-11-30"),
 )
 
 XAI = Vendor(
@@ -395,6 +437,11 @@ XAI = Vendor(
         ),
     ),
     example="grok-4",
+    source=(
+        "https://docs.x.ai/developers/model-capabilities/text/comparison.md",
+        "2026-12-01",
+    ),
+    models_source=("https://github.com/pydantic/pydantic-ai (4fda389)", "2026-11-30"),
 )
 
 MISTRAL = Vendor(
@@ -413,20 +460,35 @@ MISTRAL = Vendor(
     ),
     models=(ModelRule(r"magistral", {"thinks": True}),),
     example="mistral-medium-latest",
+    source=("https://github.com/mistralai/client-python (05629d2)", "2026-11-30"),
+    models_source=(
+        "https://github.com/mistralai/client-python (05629d2)",
+        "2026-11-30",
+    ),
 )
 
 TOGETHER = Vendor(
     name="together",
     base_url="https://api.together.xyz/v1",
     key_names=("TOGETHER_API_KEY",),
+    facts=_OPEN_MODELS,
     example="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    source=(
+        "https://docs.together.ai/docs/inference/openai-compatibility",
+        "2026-12-01",
+    ),
 )
 
 FIREWORKS = Vendor(
     name="fireworks",
     base_url="https://api.fireworks.ai/inference/v1",
     key_names=("FIREWORKS_API_KEY",),
+    facts=_OPEN_MODELS,
     example="accounts/fireworks/models/kimi-k2-instruct",
+    source=(
+        "https://www.developersdigest.tech/reference/api-compatibility/fireworks",
+        "2026-12-01",
+    ),
 )
 
 CEREBRAS = Vendor(
@@ -437,9 +499,18 @@ CEREBRAS = Vendor(
         parallel_switch=False,
         refuses=frozenset({"frequency_penalty", "presence_penalty", "logit_bias"}),
         token_cap="max_completion_tokens",
+        think_tags=True,
         echoes=_NOTHING,
     ),
+    # It gives its thoughts apart and wants them back in tags.
+    # https://github.com/anomalyco/opencode/pull/26763, read 2026-12-01
+    models=(ModelRule(r"zai-glm", {"echoes": frozenset({"<think>"})}),),
     example="gpt-oss-120b",
+    source=("https://inference-docs.cerebras.ai/resources/openai", "2026-12-01"),
+    models_source=(
+        "https://inference-docs.cerebras.ai/capabilities/reasoning",
+        "2026-12-01",
+    ),
 )
 
 DEEPINFRA = Vendor(
@@ -447,7 +518,9 @@ DEEPINFRA = Vendor(
     # https://deepinfra.com/docs/advanced/openai_api, read 2026-11-30
     base_url="https://api.deepinfra.com/v1/openai",
     key_names=("DEEPINFRA_API_KEY", "DEEPINFRA_API_TOKEN"),
+    facts=_OPEN_MODELS,
     example="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    source=("https://deepinfra.com/docs/advanced/openai_api", "2026-11-30"),
 )
 
 CLOUDFLARE = Vendor(
@@ -457,7 +530,12 @@ CLOUDFLARE = Vendor(
     base_url="https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
     key_names=("CLOUDFLARE_API_KEY", "CLOUDFLARE_API_TOKEN"),
     formats=("chat", "responses"),
+    facts=_OPEN_MODELS,
     example="@cf/meta/llama-3.3-70b-instruct-fp8-fast",
+    source=(
+        "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility",
+        "2026-11-30",
+    ),
 )
 
 LMSTUDIO = Vendor(
@@ -465,7 +543,10 @@ LMSTUDIO = Vendor(
     base_url="http://localhost:1234/v1",
     keyless=True,
     url_names=("LMSTUDIO_BASE_URL",),
+    formats=("chat", "responses", "messages"),
+    facts=_OPEN_MODELS,
     example="qwen/qwen3-8b",
+    source=("https://lmstudio.ai/docs/api/openai-api", "2026-12-01"),
 )
 
 LLAMACPP = Vendor(
@@ -476,8 +557,9 @@ LLAMACPP = Vendor(
     formats=("chat", "responses", "messages"),
     # Of tool_choice it honours the words only, and one grammar cannot serve both tools
     # and an answer: run with b11434.
-    facts=ModelFacts(tool_choices=_WORDS, output_with_tools=False),
+    facts=ModelFacts(tool_choices=_WORDS, output_with_tools=False, think_tags=True),
     example="default",
+    source=("https://github.com/ggml-org/llama.cpp (b11434)", "2026-11-30"),
 )
 
 VLLM = Vendor(
@@ -487,7 +569,12 @@ VLLM = Vendor(
     keyless=True,
     url_names=("VLLM_BASE_URL",),
     formats=("chat", "responses", "messages"),
+    facts=_OPEN_MODELS,
     example="Qwen/Qwen3-8B",
+    source=(
+        "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
+        "2026-11-30",
+    ),
 )
 
 VENDORS: Tuple[Vendor, ...] = (

@@ -36,6 +36,7 @@ import aeye
 from aeye import errors
 from aeye.event import PromptEvent
 from aeye.testing import ScriptedModel, calls, pieces
+from aeye.vendor import VENDORS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -608,6 +609,30 @@ def _read_aborted() -> str:
     halt = aeye.Tool("halt", lambda given: abort.set(), schema={"type": "object"})
     ctx = blocking(calls(("halt", {}), ("weather", OSLO)), signal=abort)
     return _read([halt, weather], ctx=ctx)
+
+
+# Vendors
+
+
+@table
+def vendors() -> str:
+    head = ("name", "address", "key", "formats", "example", "read")
+    rows = []
+    for vendor in VENDORS:
+        keys = ", ".join(f"`{name}`" for name in vendor.key_names) or "none"
+        if vendor.keyless and vendor.key_names:
+            keys += " (if it asks for one)"
+        url, day = vendor.source
+        row = (
+            f"`{vendor.name}`",
+            vendor.base_url,
+            keys,
+            ", ".join(vendor.formats),
+            f"`{vendor.name}:{vendor.example}`",
+            f"[{day}]({url.split()[0]})",
+        )
+        rows.append(row)
+    return in_columns(head, rows)
 
 
 # Types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from pathlib import Path
+from datetime import date
 from urllib.parse import urlsplit
 
 import pytest
@@ -141,21 +141,29 @@ def test_models_behind_a_router() -> None:
     assert find_facts(OPENROUTER, "anthropic/claude-sonnet-4.5").family is None
 
 
-def test_page_lists_the_vendors() -> None:
-    """The table of docs/providers.md is what the records say."""
-    page = Path(__file__).resolve().parents[1] / "docs" / "providers.md"
-    rows = []
-    for vendor in VENDORS:
-        keys = ", ".join(f"`{name}`" for name in vendor.key_names) or "none"
-        if vendor.keyless and vendor.key_names:
-            keys += " (if it asks for one)"
-        example = f"`{vendor.name}:{vendor.example}`"
-        rows.append(f"| `{vendor.name}` | {vendor.base_url} | {keys} | {example} |")
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda vendor: vendor.name)
+def test_sources(vendor: Vendor) -> None:
+    """A record says where and when it was read, and so do the facts of its models."""
+    sources = [vendor.source, *([vendor.models_source] if vendor.models else [])]
 
-    found = [
-        line
-        for line in page.read_text(encoding="utf-8").splitlines()
-        if re.match(r"\| `[a-z]+` \| (http|\{)", line)
-    ]
+    for url, day in sources:
+        assert urlsplit(url).scheme == "https" and urlsplit(url).path
+        assert date(2026, 11, 1) <= date.fromisoformat(day)
+    assert bool(vendor.models) == bool(vendor.models_source[0])
 
-    assert found == rows
+
+def test_marks_that_are_counted() -> None:
+    """A bound on marks is known only where there are marks."""
+    found = find_facts(ANTHROPIC, "claude-opus-5", "messages")
+
+    assert (found.cache_mark, found.max_cache_marks) == ("cache_control", 4)
+    assert find_facts(OPENAI, "gpt-5.6").max_cache_marks is None
+
+
+@pytest.mark.parametrize("name", ["groq", "ollama", "vllm", "fireworks", "lmstudio"])
+def test_hosts_of_open_models(name: str) -> None:
+    """Their thoughts may stand in the text; those of a vendor's own models do not."""
+    vendor = get_vendor(name)
+
+    assert vendor is not None and find_facts(vendor, "x").think_tags
+    assert not find_facts(OPENAI, "my-own-model").think_tags
