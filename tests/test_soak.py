@@ -22,9 +22,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import machine
-from machine import Answer, CallPlan, Play, Reader, Script, check, prompt_of
+from machine.clock import Clock
+from machine.play import Play, prompt_of
+from machine.promises import check
+from machine.script import MODES, NESTED, TOOLS, Answer, CallPlan, Reader, Script
 
+from aeye.dispatch import Workers
 from aeye.prompt import Prompt
 from aeye.testing import ScriptedModel, calls
 from aeye.tools import tool
@@ -37,8 +40,13 @@ SECOND = 0.002
 LIMIT = 60
 
 
-class RealClock(machine.Clock):
+class RealWorkers(Workers):
     """Workers as they are, on a clock that runs faster."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # How they were ended: with the word for ``wait``, each time.
+        self.closed: list[bool] = []
 
     def now(self) -> float:
         return time.monotonic() / SECOND
@@ -48,15 +56,30 @@ class RealClock(machine.Clock):
             return said.get(timeout=LIMIT)
         return said.get(timeout=max(until - self.now(), 0) * SECOND)
 
-    def pause(self, seconds: float) -> None:
-        time.sleep(seconds * SECOND)
-
     def close(self, *, wait: bool) -> None:
         self.closed.append(wait)
         super().close(wait=wait)
 
+
+class RealClock(Clock):
+    """The time as it is, but faster."""
+
+    def __init__(self) -> None:
+        self.given: list[RealWorkers] = []
+
+    def workers(self) -> Workers:
+        self.given.append(RealWorkers())
+        return self.given[-1]
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds * SECOND)
+
     def finish(self) -> None:
         """Nothing: what runs on its own ends on its own."""
+
+    def check(self) -> None:
+        """The workers of the run were ended once; those of a late one may work."""
+        assert all(len(workers.closed) <= 1 for workers in self.given)
 
 
 def script_of(rng: random.Random) -> Script:
@@ -64,7 +87,7 @@ def script_of(rng: random.Random) -> Script:
 
     def call() -> CallPlan:
         return CallPlan(
-            tool=rng.choice([*machine.NAMES, "work", "work"]),
+            tool=rng.choice([*TOOLS, "work", "work"]),
             do=rng.choice(["text"] * 8 + ["raise", "steps", "suspend", "interrupt"]),
             seconds=rng.choice([0, 0, 1, 4]),
             id=rng.choice(["", "x", "y"]),
@@ -72,18 +95,22 @@ def script_of(rng: random.Random) -> Script:
             pause=rng.choice([0, 0, 1, 2]),
         )
 
-    def answer() -> Answer:
+    def answer(inward: bool = False) -> Answer:
+        nested = [CallPlan(tool=rng.choice(NESTED[:3]))] * inward
         return Answer(
             text=rng.choice([(), ("so",), ('{"v": 1}',)]),
-            calls=tuple(call() for _ in range(rng.randrange(6))),
+            calls=(*nested, *(call() for _ in range(rng.randrange(6)))),
             error=rng.choice([None] * 9 + ["server", "cut"]),
             error_after=rng.randrange(6),
             abort_after=rng.choice([None] * 9 + [2]),
         )
 
+    inward = rng.random() < 0.3
     return Script(
-        answers=tuple(answer() for _ in range(3)),
-        execution=rng.choice(["sequential", "parallel", "immediate", "immediate"]),
+        answers=tuple(answer(inward) for _ in range(3)),
+        # One answer a world: who of several asks first is up to the machine.
+        inner=(Answer(calls=(CallPlan(seconds=1), CallPlan())),) if inward else (),
+        execution=rng.choice([*MODES, "immediate"]),
         streaming=rng.random() < 0.8,
         reader=Reader(
             rng.choice(["all", "all", "all", "close", "drop", "abort"]),
@@ -116,8 +143,17 @@ def test_runs_on_threads_keep_their_promises(seed: int) -> None:
     """Several threads run one prompt at once; every run keeps every promise."""
     rng = random.Random(seed)
     first = script_of(rng)
-    kept = {"options": first.options, "execution": first.execution}
-    scripts = [first, *(replace(script_of(rng), **kept) for _ in range(READERS - 1))]
+    scripts = [first]
+    for _ in range(READERS - 1):
+        other = script_of(rng)
+        scripts.append(
+            replace(
+                other,
+                options=first.options,
+                execution=first.execution,
+                inner=first.inner,
+            )
+        )
     prompt = prompt_of(first)
 
     with ThreadPoolExecutor(READERS) as pool:
