@@ -8,12 +8,15 @@ file.
 from __future__ import annotations
 
 import json
+import os
 import threading
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Any,
     Dict,
+    Iterator,
     List,
     Literal,
     Mapping,
@@ -28,7 +31,6 @@ from .callback import attempt, refuse_async
 from .message import Message
 
 if TYPE_CHECKING:
-    import os
     import sqlite3
 
 
@@ -45,6 +47,8 @@ __all__ = [
 SavePolicy = Literal["message", "turn", "run"]
 
 _POLICIES = ("message", "turn", "run")
+# Seconds; SQLite counts milliseconds in 32 bits.
+MAX_TIMEOUT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -157,56 +161,66 @@ class InMemoryStore:
             return first
 
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS aeye_messages (
-    id INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL,
-    user_id TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    turn INTEGER NOT NULL,
-    message TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS aeye_sessions ON aeye_messages (session_id, user_id);
-CREATE TABLE IF NOT EXISTS aeye_errors (
-    id INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL,
-    user_id TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    error TEXT NOT NULL,
-    messages TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS aeye_calls (
-    session_id TEXT NOT NULL,
-    user_id TEXT NOT NULL,
-    tool_call_id TEXT NOT NULL,
-    PRIMARY KEY (session_id, user_id, tool_call_id)
-);
-"""
+# What a file says of itself, so that a later layout is not taken for this one.
+_VERSION = 1
+_CREATE = (
+    "CREATE TABLE IF NOT EXISTS aeye_messages ("
+    "id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, user_id TEXT NOT NULL, "
+    "run_id TEXT NOT NULL, turn INTEGER NOT NULL, message TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS aeye_sessions ON aeye_messages (session_id, user_id)",
+    "CREATE TABLE IF NOT EXISTS aeye_errors ("
+    "id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, user_id TEXT NOT NULL, "
+    "run_id TEXT NOT NULL, error TEXT NOT NULL, messages TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS aeye_calls ("
+    "session_id TEXT NOT NULL, user_id TEXT NOT NULL, tool_call_id TEXT NOT NULL, "
+    "PRIMARY KEY (session_id, user_id, tool_call_id))",
+    "CREATE TABLE aeye_schema (version INTEGER NOT NULL)",
+    f"INSERT INTO aeye_schema VALUES ({_VERSION})",
+)
 
 
 class SQLiteStore:
     """Sessions in an SQLite file, one row a message.
 
-    Each call opens the file anew, so that the store may be shared by threads and
-    processes, survives a fork and holds nothing open.
+    Each call opens the file anew and is one transaction, so that the store may be
+    shared by threads and processes, survives a fork and a crash, and holds nothing
+    open. The file may hold tables of others: those of a store begin with ``aeye_``.
+    *timeout* is how many seconds to wait for others that write.
+
+    What goes wrong with the file is an ``sqlite3.Error`` that names it.
 
     Raises:
-        ValueError: *path* is ``":memory:"``, which would be empty every time.
+        ValueError: *path* is ``":memory:"``, which would be empty every time, or
+            *timeout* is no length of time. When it is used: the file was written by
+            another version of aeye, which kept it differently.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        if str(path) in (":memory:", ""):
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 30) -> None:
+        name = os.fsdecode(path)
+        if name in (":memory:", ""):
             raise ValueError("an SQLiteStore needs a file; use InMemoryStore instead")
-        self.path = str(path)
-        self._ready = False
+        if not 0 <= timeout <= MAX_TIMEOUT:
+            raise ValueError(
+                f"timeout is a number of seconds up to {MAX_TIMEOUT}, not {timeout!r}"
+            )
+        # As it is now: a program may go to another folder.
+        self.path = os.path.abspath(name)
+        self.timeout = timeout
+
+    def connect(self) -> sqlite3.Connection:
+        """Return a new connection to the file; a subclass may open it in other ways."""
+        import sqlite3
+
+        return sqlite3.connect(self.path, timeout=self.timeout, isolation_level=None)
 
     def load(self, context: MemoryContext) -> Sequence[Message]:
         """Return the session's messages, oldest first."""
-        rows = self._run(
-            "SELECT message FROM aeye_messages "
-            "WHERE session_id = ? AND user_id = ? ORDER BY id",
-            [context.key],
-        )
+        with self._opened() as connection:
+            rows = connection.execute(
+                "SELECT message FROM aeye_messages "
+                "WHERE session_id = ? AND user_id = ? ORDER BY id",
+                context.key,
+            ).fetchall()
         return tuple(Message.from_dict(json.loads(text)) for (text,) in rows)
 
     def append(
@@ -217,19 +231,22 @@ class SQLiteStore:
         messages: Sequence[Message],
     ) -> None:
         """Add *messages*, all or none."""
-        self._run(
-            "INSERT INTO aeye_messages (session_id, user_id, run_id, turn, message) "
-            "VALUES (?, ?, ?, ?, ?)",
-            [(*context.key, run_id, turn, _json(m.to_dict())) for m in messages],
-        )
+        rows = [(*context.key, run_id, turn, _json(m.to_dict())) for m in messages]
+        with self._writing() as connection:
+            connection.executemany(
+                "INSERT INTO aeye_messages "
+                "(session_id, user_id, run_id, turn, message) VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
 
     def clear(self, context: MemoryContext) -> None:
         """Forget the session, its errors too."""
-        for table in ("aeye_messages", "aeye_errors", "aeye_calls"):
-            self._run(
-                f"DELETE FROM {table} WHERE session_id = ? AND user_id = ?",
-                [context.key],
-            )
+        with self._writing() as connection:
+            for table in ("aeye_messages", "aeye_errors", "aeye_calls"):
+                connection.execute(
+                    f"DELETE FROM {table} WHERE session_id = ? AND user_id = ?",
+                    context.key,
+                )
 
     def record_error(
         self,
@@ -240,52 +257,89 @@ class SQLiteStore:
     ) -> None:
         """Note how a run failed, and its new messages."""
         said = _json([message.to_dict() for message in messages])
-        self._run(
-            "INSERT INTO aeye_errors (session_id, user_id, run_id, error, messages) "
-            "VALUES (?, ?, ?, ?, ?)",
-            [(*context.key, run_id, f"{type(error).__name__}: {error}", said)],
-        )
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT INTO aeye_errors "
+                "(session_id, user_id, run_id, error, messages) VALUES (?, ?, ?, ?, ?)",
+                (*context.key, run_id, f"{type(error).__name__}: {error}", said),
+            )
 
     def start_call(self, context: MemoryContext, tool_call_id: str) -> bool:
         """Note that a call is run that had waited; False where that was noted."""
-        connection = self._open()
-        try:
-            with connection:
-                done = connection.execute(
-                    "INSERT OR IGNORE INTO aeye_calls VALUES (?, ?, ?)",
-                    (*context.key, tool_call_id),
-                )
-                return done.rowcount == 1
-        finally:
-            connection.close()
+        with self._writing() as connection:
+            done = connection.execute(
+                "INSERT OR IGNORE INTO aeye_calls VALUES (?, ?, ?)",
+                (*context.key, tool_call_id),
+            )
+            return done.rowcount == 1
 
-    def _run(self, sql: str, rows: Sequence[Tuple[Any, ...]]) -> List[Any]:
-        """Execute *sql* for each of *rows* in one transaction; return what it gives."""
-        found: List[Any] = []
-        connection = self._open()
-        try:
-            with connection:
-                for row in rows:
-                    found += connection.execute(sql, row).fetchall()
-        finally:
-            connection.close()
-        return found
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection within a transaction; it is kept if nothing is raised."""
+        with self._opened() as connection:
+            _log_ahead(connection)
+            # Not the default, which takes the lock when it first writes: what was
+            # read before would be old by then.
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
 
-    def _open(self) -> sqlite3.Connection:
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection to a file that is ours; closing it undoes what is open."""
         import sqlite3
 
-        connection = sqlite3.connect(self.path, timeout=30)
         try:
-            if not self._ready:
-                connection.executescript(_TABLES)
-                self._ready = True
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
+            with closing(self.connect()) as connection:
+                version = _version(connection)
+                if version is None:
+                    version = _create(connection)
+                if version != _VERSION:
+                    raise ValueError(
+                        f"the sessions in {self.path} are kept as version {version} of "
+                        f"the file, and this aeye reads version {_VERSION}: use the "
+                        "aeye that wrote it, or another file"
+                    )
+                yield connection
+        except sqlite3.Error as exc:
+            raise type(exc)(f"the sessions in {self.path}: {exc}") from exc
 
     def __repr__(self) -> str:
         return f"<SQLiteStore {self.path}>"
+
+
+def _version(connection: sqlite3.Connection) -> int | None:
+    """Return the version of a file's layout; None where nothing of ours is in it."""
+    made = "SELECT 1 FROM sqlite_master WHERE name = 'aeye_schema'"
+    if connection.execute(made).fetchone() is None:
+        return None
+    (version,) = connection.execute("SELECT version FROM aeye_schema").fetchone()
+    return int(version)
+
+
+def _create(connection: sqlite3.Connection) -> int:
+    """Make the tables, unless somebody else is quicker; return their version."""
+    _log_ahead(connection)
+    connection.execute("BEGIN IMMEDIATE")
+    version = _version(connection)
+    if version is None:
+        for statement in _CREATE:
+            connection.execute(statement)
+        version = _VERSION
+    connection.execute("COMMIT")
+    return version
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Let readers and a writer work side by side from now on; mostly they do already.
+
+    This does not wait for others that have the file open, and need not: who writes
+    next asks again.
+    """
+    import sqlite3
+
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode = WAL")
 
 
 class Journal:
