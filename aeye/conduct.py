@@ -93,7 +93,8 @@ from .retry import (
     CompletionRetryContext,
     CompletionRetryOptions,
 )
-from .tools import ToolApproval
+from .schema import Schema
+from .tools import ToolApproval, natural_arguments
 from .usage import Usage
 
 __all__ = ["Conduct", "Events", "Settings", "Start", "Told"]
@@ -441,7 +442,7 @@ class Conduct(Policy):
         for reply in reversed(replies):
             call = self._announced.get(reply.tool_call_id or "")
             if call is not None and call.id not in self._reported:
-                about = self._about(call)
+                about = self._about(call, natural_arguments(call, self._shape(call)))
                 yield AgentToolResultEvent(**vars(about), result=text_of(reply.content))
 
     def map_request(self, turn: int, request: Request) -> Request:
@@ -574,7 +575,7 @@ class Conduct(Policy):
         args = self._pipeline.arguments(record.about)
         if args != record.original:
             record.about = replace(record.about, args=args)
-            call.call = replace(call.call, arguments=args)
+            call.rewrite(args)
         return None
 
     def before_tool(self, call: Call) -> Any:
@@ -645,17 +646,22 @@ class Conduct(Policy):
     def _record(self, call: Call) -> _ToolRecord:
         record = self._tools.get(call.call.id)
         if record is None:
-            about = self._about(call.call)
+            about = self._about(call.call, call.arguments)
             record = self._tools[call.call.id] = _ToolRecord(about, about.args)
         return record
 
-    def _about(self, call: ToolCall) -> ToolCallArgs:
+    def _shape(self, call: ToolCall) -> Schema | None:
+        """Return what *call* was offered with, where it was."""
+        offers = () if self._last is None else self._last.request.tools
+        return next((o.parameters for o in offers if o.name == call.name), None)
+
+    def _about(self, call: ToolCall, arguments: str) -> ToolCallArgs:
         return ToolCallArgs(
             self._turn,
             tool_name=call.name,
             tool_call_id=call.id,
             internal_call_id=str(uuid.uuid4()),
-            args=call.arguments,
+            args=arguments,
         )
 
 

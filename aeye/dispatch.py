@@ -17,7 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Generator as GeneratorABC
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import (
     Any,
@@ -58,7 +58,8 @@ from .event import (
 )
 from .message import Message, Part, ToolCall
 from .request import Request
-from .tools import RepairAttempt, Tool, ToolApproval
+from .schema import Schema
+from .tools import RepairAttempt, Tool, ToolApproval, natural_arguments
 from .usage import Usage
 
 __all__ = [
@@ -115,6 +116,8 @@ class Call:
 
     call: ToolCall
     tool: Optional[Tool[Any]]
+    # That of the arguments, as it was offered.
+    schema: Optional[Schema] = None
     status: Status = "waiting"
     args: Any = None
     parsed: bool = False
@@ -143,6 +146,15 @@ class Call:
     def settled(self) -> bool:
         """Whether nothing more will happen to the call."""
         return self.status not in ("waiting", "running")
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as JSON text, in no vendor's dialect."""
+        return natural_arguments(self.call, self.schema)
+
+    def rewrite(self, arguments: str) -> None:
+        """Give the call other *arguments*, in no vendor's dialect."""
+        self.call = replace(self.call, arguments=arguments, descriptor=None)
 
     @property
     def usage(self) -> Optional[Usage]:
@@ -327,7 +339,9 @@ class Batch:
     def add(self, call: ToolCall, decision: Any = None) -> Call:
         """Take in a complete call; nothing is started yet."""
         tool = self._setup.tools.get(call.name)
-        made = Call(call, tool, decision=decision)
+        offered = (o.parameters for o in self._request.tools if o.name == call.name)
+        schema = next(offered, None)
+        made = Call(call, tool, schema, decision=decision)
         self.calls.append(made)
         if tool is None:
             names = ", ".join(sorted(self._setup.tools)) or "none"
@@ -336,7 +350,7 @@ class Batch:
             made.error = ToolNotFoundError(text, tool=call.name)
             made.reply = text
             self._halt = self._halt or "invalid"
-        elif not any(offer.name == call.name for offer in self._request.tools):
+        elif schema is None:
             made.settle("not_run", NOT_RUN["withdrawn"])
         elif self._request.tools_one_at_a_time and len(self.calls) > 1:
             made.settle("not_run", NOT_RUN["one"])
@@ -466,7 +480,7 @@ class Batch:
             tool.parse,
             self._ctx(call),
             written.arguments,
-            self._schema(call),
+            call.schema,
             written.descriptor,
             repairs.append,
         )
@@ -489,12 +503,6 @@ class Batch:
         call.error = error
         yield from self._tell_error(call, "invalid", self._setup.truncate(text))
         return False
-
-    def _schema(self, call: Call) -> Any:
-        for offer in self._request.tools:
-            if offer.name == call.call.name:
-                return offer.parameters
-        return None
 
     def _ctx(self, call: Call) -> Context:
         inner, around = call.decision, self._setup.ctx

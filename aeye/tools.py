@@ -8,6 +8,7 @@ threads.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from dataclasses import dataclass, fields
@@ -32,6 +33,7 @@ from .context import Context
 from .decode import decode_wire
 from .descriptor import FormatDescriptor, get_descriptor_by_id
 from .errors import ToolArgumentError
+from .message import ToolCall
 from .request import ToolDefinition
 from .schema import Finding, Schema, docstring_parts, parse_json, type_hints
 from .template import Template
@@ -65,6 +67,7 @@ __all__ = [
     "ToolApproval",
     "find_issues",
     "fitting_name",
+    "natural_arguments",
     "tool",
 ]
 
@@ -347,6 +350,24 @@ class Tool(Generic[T]):
                 "malformed; send the value as a JSON object directly"
             )
         raise self._bad(find_issues(findings), findings[0].path)
+
+
+def natural_arguments(call: ToolCall, schema: Schema | None) -> str:
+    """Return the arguments of *call* as JSON text in the shape that *schema* has.
+
+    A vendor's dialect may write a dict as a list of pairs, or null for what is
+    absent. What is no JSON, or in no dialect, stays as it is written.
+    """
+    if call.descriptor is None or schema is None:
+        return call.arguments
+    try:
+        written = parse_json(call.arguments)
+    except ValueError:
+        return call.arguments
+    value = decode_wire(schema, written, get_descriptor_by_id(call.descriptor))
+    if value == written:
+        return call.arguments
+    return json.dumps(value, ensure_ascii=False)
 
 
 def find_issues(findings: Iterable[Finding]) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from dataclasses import dataclass
-from typing import Any, Literal, Optional
+from typing import Any, Dict, List, Literal, Optional, Tuple
 
 import pytest
 
+import aeye
 from aeye.context import Context
 from aeye.errors import SchemaError, ToolArgumentError
+from aeye.message import ToolCall
 from aeye.schema import Finding, Schema
-from aeye.tools import RepairAttempt, Tool, find_issues, tool
+from aeye.tools import RepairAttempt, Tool, find_issues, natural_arguments, tool
 
 OBJECT = {"type": "object"}
 NESTED = {
@@ -340,3 +343,78 @@ def test_schema_objects_are_taken() -> None:
     schema = Schema(Point)
 
     assert made(schema=schema).schema is schema
+
+
+# What doors see of arguments in a vendor's dialect
+
+
+@tool
+def book(
+    guests: Dict[str, int], seat: Tuple[int, str], note: Optional[str] = None
+) -> str:
+    """Book."""
+    return f"{guests} {seat} {note}"
+
+
+WRITTEN = '{"guests": [{"key": "Ada", "value": 2}], "seat": {"0": 1, "1": "a"}}'
+NATURAL = '{"guests": {"Ada": 2}, "seat": [1, "a"]}'
+
+
+def test_arguments_in_their_natural_shape() -> None:
+    """A dialect is undone; what is in none, or can be read in none, stays as it is."""
+    assert book.schema is not None
+
+    def shown(text: str, descriptor: str | None) -> str:
+        return natural_arguments(ToolCall("c", "book", text, descriptor), book.schema)
+
+    assert shown(WRITTEN, "openai-strict") == NATURAL
+    assert shown(WRITTEN, None) == WRITTEN
+    assert shown('{ "seat" :[1,"a"]}', "openai-strict") == '{ "seat" :[1,"a"]}'
+    for broken in ("", "{", "[" * 10_000, "7", '{"guests": NaN}', "\ud800"):
+        assert shown(broken, "openai-strict") == broken
+    assert natural_arguments(ToolCall("c", "x", WRITTEN, "openai-strict"), None)
+
+
+@pytest.mark.parametrize("vendor", ["openai", "anthropic", "google", "xai"])
+@pytest.mark.parametrize("change", [False, True])
+def test_doors_see_no_dialect(vendor: str, change: bool) -> None:
+    """Hooks, middleware, approvals and results see arguments as the source schema has
+    them, whoever the model is; what middleware writes is read the same way."""
+    seen: List[Any] = []
+    other = '{"guests": {"Bob": 1}, "seat": [2, "b"]}'
+
+    class Look:
+        def on_tool_call(self, args: Any) -> Any:
+            seen.append(args.args)
+            return aeye.request_tool_approval("?")
+
+        def on_tool_input(self, args: Any) -> Any:
+            seen.append(args.args)
+            return other if change else None
+
+    def consent(request: Any) -> bool:
+        seen.append(request.raw_args)
+        return True
+
+    ctx = aeye.connect(f"rehearsal:{vendor}")
+    agent = aeye.Agent(
+        aeye.Prompt("p", "x", tools=[book]),
+        ctx,
+        hook=Look(),
+        middlewares=[Look()],
+        approvals=consent,
+    )
+    events = list(agent.prompt("go").stream())
+
+    (call,) = [e.tool_call for e in events if e.type == "tool_call"]
+    (result,) = [e for e in events if e.type == "tool_result"]
+    assert book.schema is not None
+    natural = natural_arguments(call, book.schema)
+    used = other if change else natural
+    assert seen == [natural, natural, used]
+    assert result.args == used
+    value = json.loads(used)
+    assert isinstance(value["guests"], dict)
+    assert result.result == f"{value['guests']} {tuple(value['seat'])} " + str(
+        value.get("note")
+    )
