@@ -224,6 +224,9 @@ def read_answer(data: bytes) -> Any:
 def read_json(text: str) -> Any:
     """Read a vendor's JSON.
 
+    A number that JSON does not have, or that is too large for one, stays the text that
+    it was written as: it may be sent back.
+
     Raises:
         ProtocolError: it is none, nests too deeply, or has a number too long.
     """
@@ -233,7 +236,7 @@ def read_json(text: str) -> Any:
             value, end = _scan(text)
             if end == len(text):
                 return value
-        return json.loads(text)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError) as exc:
         if not text.strip():
             raise ProtocolError("an empty answer, where JSON was expected") from exc
@@ -342,7 +345,13 @@ def read_usage(body: Json, sent: str, output: str) -> Usage | None:
     )
 
 
-_scan = json.JSONDecoder().raw_decode
+def _number(text: str) -> float | str:
+    number = float(text)
+    return number if math.isfinite(number) else text
+
+
+_DECODER = json.JSONDecoder(parse_float=_number, parse_constant=str)
+_scan = _DECODER.raw_decode
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:

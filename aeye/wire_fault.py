@@ -84,7 +84,8 @@ def _error_message(error: Any, body: Any) -> str:
     if isinstance(detail, list):  # FastAPI: Mistral, vLLM
         lines = []
         for item in read_objects(detail):
-            place = ".".join(str(key) for key in item.get("loc") or ())
+            path = item.get("loc")
+            place = ".".join(map(str, path)) if isinstance(path, list) else ""
             lines.append(f"{place}: {item.get('msg')}" if place else item.get("msg"))
         return "; ".join(map(str, lines))
     message = error.get("message") or detail

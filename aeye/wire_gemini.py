@@ -208,7 +208,7 @@ def _contents(request: Request, facts: ModelFacts) -> list[Json]:
             continue
         if message.role == "assistant":
             parts = _assistant(message, facts)
-            calls = (p["functionCall"] for p in parts if "functionCall" in p)
+            calls = read_objects([part.get("functionCall") for part in parts])
             called.update(zip((call.id for call in message.tool_calls), calls))
         elif message.role == "tool":
             parts = [_reply(message, called)]
@@ -301,7 +301,7 @@ def _said(message: Message) -> list[Json]:
 def _says(parts: List[Json], message: Message) -> bool:
     """Whether the vendor's *parts* say what the fields of *message* say."""
     text = (p["text"] for p in parts if "text" in p and not p.get("thought"))
-    calls = read_objects([p["functionCall"] for p in parts if "functionCall" in p])
+    calls = read_objects([part.get("functionCall") for part in parts])
     if "".join(map(str, text)) != message.text:
         return False
     return len(calls) == len(message.tool_calls) and all(
@@ -407,6 +407,8 @@ class _Decoder:
         call, text = part.get("functionCall"), _text(part.get("text"))
         if isinstance(call, dict):
             return self._take_call(part, call)
+        if call is not None:
+            raise ProtocolError(f"a tool call that is no object: {call!r:.200}")
         self._said.add(part)
         if text is None:
             return []

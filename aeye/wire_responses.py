@@ -368,6 +368,8 @@ def _decode(body: Any, facts: ModelFacts) -> Response:
     if not isinstance(output, list):
         raise ProtocolError(f"an answer without output: {body!r:.200}")
     items = read_objects(output)
+    if not (items or body.get("status")):
+        raise ProtocolError(f"an answer with neither output nor status: {body!r:.200}")
     said = _read_items(items)
     nameless = [call for call in said.calls if not call.name]
     if nameless:

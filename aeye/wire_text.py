@@ -191,9 +191,11 @@ class TagReader:
 
     def _begin(self) -> None:
         said = self._held.lstrip()
-        if said.startswith(_OPEN):
+        if len(self._held) - len(said) > _MAX_BLANKS:
+            self._where = "text"
+        elif said.startswith(_OPEN):
             self._where, self._held = "thought", said[len(_OPEN) :]
-        elif not _OPEN.startswith(said) or len(self._held) > _MAX_BLANKS:
+        elif not _OPEN.startswith(said):
             self._where = "text"
 
     def _take_thought(self) -> str:

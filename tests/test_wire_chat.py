@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Iterable
 
 import pytest
 
@@ -354,6 +354,8 @@ def test_parts_in_other_messages() -> None:
     ]
     with pytest.raises(CapabilityError, match="'tool'"):
         sent(Message("tool", (image,), tool_call_id="c"))
+    with pytest.raises(CapabilityError, match="nothing but text from the assistant"):
+        sent(Message("assistant", (Part.text("Look:"), image)))
 
 
 @pytest.mark.parametrize(
@@ -550,6 +552,15 @@ def test_finish(raw: Any, found: str) -> None:
     assert decode({"content": "x"}, raw).finish_reason == found
 
 
+def test_finish_at_the_end_of_the_window() -> None:
+    """What cut an answer, if not the limit of tokens, is said."""
+    whole = decode({"content": "x"}, "model_length")
+
+    assert "the model's window was full" in str(whole.cut_note)
+    assert join(feed(delta("model_length", content="x"))) == whole
+    assert decode({"content": "x"}, "length").cut_note is None
+
+
 @pytest.mark.parametrize("raw", ["stop", "function_call", "tool_calls", "", None])
 def test_calls_win_over_stop(raw: Any) -> None:
     """Where there are calls, the reason is the calls, but not over a cut."""
@@ -688,6 +699,10 @@ def test_native_goes_round() -> None:
             },
             Usage.of(input=10, output=8, total=18, reasoning=3),
         ),
+        ({"prompt_tokens": 3, "cost": float("nan")}, Usage.of(input=3)),
+        ({"prompt_tokens": 3, "cost": 10**400}, Usage.of(input=3)),
+        ({"prompt_tokens": 3, "cost": True}, Usage.of(input=3)),
+        ({"prompt_tokens": -3, "completion_tokens": 10**30}, Usage()),
         (
             {
                 "prompt_tokens": 10,
@@ -1093,3 +1108,72 @@ def test_kinds(body: Any, kind: str, code: Any) -> None:
     assert fault.kind == kind
     if code != "":
         assert fault.code == (code or body["error"]["code"])
+
+
+# Thoughts in tags.
+
+TAGGED = ModelFacts(think_tags=True)
+
+
+def tagged(text: str, cuts: Iterable[int] = ()) -> list[Response]:
+    """Return what *text* decodes to, whole and in a stream that is cut there."""
+    edges = [0, *sorted(cuts), len(text)]
+    decoder = CHAT.decoder(TAGGED)
+    chunks: list[Chunk] = []
+    for start, end in zip(edges, edges[1:]):
+        chunks += decoder.feed(json.dumps(delta(content=text[start:end])), "")
+    chunks += decoder.feed(json.dumps(delta("stop")), "")
+    chunks += decoder.end()
+    choice = {"message": {"content": text}, "finish_reason": "stop"}
+    return [CHAT.decode({"choices": [choice]}, TAGGED), join(chunks)]
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "answer"),
+    [
+        ("<think>Hm.</think>\n\nYes.", "Hm.", "Yes."),
+        ("\n<think>\nHm.\n</think>Yes.", "\nHm.\n", "Yes."),
+        ("<think>< <think> </th</think>Yes.</think>", "< <think> </th", "Yes.</think>"),
+        ("<think>Hm.", "Hm.", ""),
+        ("<think>Hm.</th", "Hm.</th", ""),
+        ("<think></think>Yes.", "", "Yes."),
+        ("<thin", "", "<thin"),
+        ("  ", "", "  "),
+        ("", "", ""),
+        ("Yes: <think>Hm.</think>", "", "Yes: <think>Hm.</think>"),
+        ("<thinking>Hm.</thinking>", "", "<thinking>Hm.</thinking>"),
+        (" " * 99 + "<think>a</think>", "", " " * 99 + "<think>a</think>"),
+    ],
+)
+def test_thoughts_in_tags(text: str, thought: str, answer: str) -> None:
+    """What stands between tags before the answer is thought, however it is cut."""
+    for cuts in [(), range(1, len(text)), *((n,) for n in range(len(text)))]:
+        for found in tagged(text, cuts):
+            said = found.reasoning.text if found.reasoning else ""
+            assert (said, found.content) == (thought, answer)
+
+
+def test_tags_elsewhere_are_text() -> None:
+    """A host that is not known to mix them gets its text as it is."""
+    assert decode({"content": "<think>a</think>b"}).content == "<think>a</think>b"
+
+
+def test_tags_in_a_stream_that_ends() -> None:
+    """An end mark alone completes what was held back."""
+    decoder = CHAT.decoder(TAGGED)
+    chunks = [*decoder.feed(json.dumps(delta(content="<thi")), "")]
+
+    assert chunks == []
+    assert join(decoder.feed("[DONE]", "")).content == "<thi"
+
+
+def test_echo_of_thoughts_in_tags() -> None:
+    """A host that wants thoughts back in tags gets those of the running turn."""
+    facts = ModelFacts(echoes=frozenset({"<think>"}))
+    old, new = (
+        Message("assistant", text, reasoning=Reasoning("Hm.")) for text in ("a", "b")
+    )
+    body = encode(Message("user", "1"), old, Message("user", "2"), new, facts=facts)
+
+    said = [message["content"] for message in body["messages"]]
+    assert said == ["1", "a", "2", "<think>Hm.</think>b"]
