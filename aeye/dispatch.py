@@ -135,6 +135,8 @@ class Call:
     signal: Optional[Signal] = None
     # When a running call is given up, on the clock of the workers.
     deadline: Optional[float] = None
+    # Set when it is given up: a run within it is to end then.
+    abort: Optional[Abort] = None
     # The worker that runs it.
     thread: Optional[threading.Thread] = None
     # What runs within it have cost; appended to by any thread.
@@ -514,6 +516,8 @@ class Batch:
         own: Dict[str, Any] = {"tool_call_id": call.call.id, "_charge": charged}
         if isinstance(inner, Resume):
             own.update(messages=inner.messages, decisions=inner.decisions)
+        if call.abort is not None:
+            own["signal"] = call.abort
         return around.replace(**own)
 
     def _launch(self, call: Call) -> Events:
@@ -523,6 +527,7 @@ class Batch:
         timeout = cast(Tool[Any], call.tool).timeout
         if timeout is not None:
             call.deadline = self._setup.workers.now() + timeout
+            call.abort, _ = Abort.linked(self._setup.abort)
             self._timed.append(call)
         self._running += 1
         context = contextvars.copy_context()
@@ -781,6 +786,7 @@ class Batch:
         timeout = cast(Tool[Any], call.tool).timeout
         late = TimeoutError(f"timed out after {timeout:g} seconds")
         events = list(self._outcome(call, late))
+        cast(Abort, call.abort).set()
         if call.thread is not None:
             self._setup.workers.abandon(call.thread)
         yield from events

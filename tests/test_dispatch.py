@@ -955,6 +955,24 @@ def test_timeout() -> None:
     assert events[-1].output == "ok"
 
 
+def test_a_tool_that_was_given_up_is_told() -> None:
+    """Its signal is set, so that a run within it ends too; the run's own is not."""
+    told = threading.Event()
+
+    def hang(args: Any, ctx: Context) -> None:
+        ctx.signal.watch(told.set)
+        assert told.wait(LIMIT)
+
+    model = model_of(calls(("hang", {})), "ok")
+
+    events = events_of(
+        Prompt("p", "x", tools=[Tool("hang", hang, schema={}, timeout=0.02)]), model
+    )
+
+    assert told.wait(LIMIT)
+    assert events[-1].output == "ok"
+
+
 def test_started_calls_are_reported_when_the_stream_fails() -> None:
     """A stream that breaks after a tool ran: the real results are in the transcript."""
     first, second = ToolCall("1", "ping"), ToolCall("2", "ping")
