@@ -221,7 +221,8 @@ class Provider:
             else:
                 if 200 <= reply.status < 300:
                     return reply
-                error, again = self._failed(reply, signal)
+                asked_for = f"{request.model!r} at {bare_url(url)}"
+                error, again = self._failed(reply, asked_for, signal)
                 asked = error.retry_after
             if not again or attempt >= self.retry.max_retries:
                 raise error
@@ -230,7 +231,9 @@ class Provider:
             self.retry.wait(self.retry.delay(attempt, asked), signal)
             attempt += 1
 
-    def _failed(self, reply: Reply, signal: Any) -> tuple[StatusError, bool]:
+    def _failed(
+        self, reply: Reply, asked_for: str, signal: Any
+    ) -> tuple[StatusError, bool]:
         """Return the error a reply stands for, and whether to ask again."""
         status, headers = reply.status, reply.headers
         data = read_body(reply, _ERROR_LIMIT, signal, cut=True)
@@ -249,6 +252,10 @@ class Provider:
                 message=f"the address redirects{where}, which is not followed since "
                 "the key would go along; give the right base_url",
             )
+        elif fault.kind == "auth" and not (self.headers and self.key.get() is None):
+            fault = replace(fault, message=f"{fault.message} ({self.key.origin})")
+        elif status == 404:
+            fault = replace(fault, message=f"{fault.message} (asked for {asked_for})")
         error = status_error(
             fault,
             status=status,

@@ -35,6 +35,17 @@ class ApiKey:
         found = (os.environ.get(name, "").strip() for name in self.names)
         return next((value for value in found if value), None)
 
+    @property
+    def origin(self) -> str:
+        """Where the key comes from, or what would be one: for a message."""
+        if self._value is not None:
+            return "the key was given as api_key="
+        for name in self.names:
+            if os.environ.get(name, "").strip():
+                return f"the key is from {name}"
+        names = " or ".join(self.names)
+        return f"there is no key: {names and f'set {names}, or '}pass api_key="
+
     def __repr__(self) -> str:
         return f"ApiKey({self.names!r})"
 

@@ -699,7 +699,31 @@ def test_key_that_a_host_repeats() -> None:
     with pytest.raises(AuthError) as caught:
         provider(transport=transport).execute(ask())
 
-    assert caught.value.message == "Incorrect API key provided: [key]."
+    assert caught.value.message == (
+        "Incorrect API key provided: [key]. (the key was given as api_key=)"
+    )
+
+
+def test_hints_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error says where a refused key came from, and what was not found where."""
+    body = json.dumps({"error": {"message": "No."}}).encode()
+    unknown = ApiKey(None, ("A_KEY", "B_KEY"))
+
+    def message(status: int, **fields: Any) -> str:
+        transport = Canned(body, status=status)
+        with pytest.raises(StatusError) as caught:
+            provider(OLLAMA, transport, **fields).execute(ask())
+        return caught.value.message
+
+    assert message(401, key=unknown) == (
+        "No. (there is no key: set A_KEY or B_KEY, or pass api_key=)"
+    )
+    monkeypatch.setenv("B_KEY", "k")
+    assert message(403, key=unknown) == "No. (the key is from B_KEY)"
+    assert message(401, key=ApiKey(None, ()), headers={"X": "y"}) == "No."
+    assert message(404, base_url="http://x/v1?key=k") == (
+        "No. (asked for 'm' at http://x/v1/chat/completions)"
+    )
     assert "sk-secret" not in str(caught.value.body)
 
 
