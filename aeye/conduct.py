@@ -11,12 +11,14 @@ import random
 import time
 import uuid
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import dropwhile, takewhile
 from typing import (
     Any,
     Callable,
     Dict,
     Generator,
+    Generic,
     Iterable,
     Iterator,
     Mapping,
@@ -24,6 +26,8 @@ from typing import (
     Sequence,
     Set,
     Tuple,
+    Type,
+    TypeVar,
     cast,
 )
 
@@ -97,11 +101,13 @@ from .schema import Schema
 from .tools import ToolApproval, natural_arguments
 from .usage import Usage
 
-__all__ = ["Conduct", "Events", "Settings", "Start", "Told"]
+__all__ = ["Conduct", "Events", "PromptResponse", "Settings", "Start"]
 
 # Makes a run of some prompt, to be driven under a policy.
 Start = Callable[[Any, Context, Policy], Run]
-Events = Generator[AgentEvent, None, "Told"]
+Events = Generator[AgentEvent, None, "PromptResponse[Any]"]
+
+T = TypeVar("T")
 
 # What the model reads where a call that had waited was begun by an earlier run.
 _STARTED = "[not run: it was started before, and what came of it is not known]"
@@ -130,14 +136,17 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Told:
-    """How a run ended well."""
+class PromptResponse(Generic[T]):
+    """How a request ended."""
 
+    # The text of the last answer.
     output: str
     usage: Usage
+    # The run's new messages, the prompt first; not what was said before.
     messages: Tuple[Message, ...]
-    trace: Optional[AgentTraceInfo]
-    parsed: Any
+    trace: Optional[AgentTraceInfo] = None
+    # The prompt's own output: the checked value where it has a schema, else the text.
+    parsed: Optional[T] = None
 
 
 @dataclass
@@ -159,7 +168,6 @@ class Conduct(Policy):
     ) -> None:
         self.max_turns = settings.max_turns
         self.tool_concurrency = settings.tool_concurrency
-        self.run_id = str(uuid.uuid4())
         # "completed", "errored" or "cancelled" when the run has ended.
         self.outcome: Optional[str] = None
         # Set before the generator is closed by hand: then the end waits for tools.
@@ -174,11 +182,16 @@ class Conduct(Policy):
         self._journal: Optional[Journal] = None
         if settings.memory is not None and settings.session is not None:
             self._journal = Journal(settings.memory, settings.session, self.run_id)
+        # Whether somebody reads the events; what nobody hears is not made.
+        self._streaming = False
+        # Whether somebody, be it the reader, is told of calls.
+        self._attended = bool(
+            settings.hook or settings.middlewares or settings.observers
+        )
         # Whether text waits until hooks and middleware have been asked.
         place = "on_completion_response"
         self._held = place in settings.hook or self._pipeline.has(place)
         self._run: Optional[Run] = None
-        self._streaming = False
         self._turn = 0
         self._prompt = self._said[-1] if self._said else Message("user")
         self._history: Tuple[Message, ...] = self._said[:-1]
@@ -194,6 +207,11 @@ class Conduct(Policy):
         self._waiting: Optional[ToolApprovalRequest] = None
         self._last: Optional[Event] = None
 
+    @cached_property
+    def run_id(self) -> str:
+        """What the run is called; unique."""
+        return str(uuid.uuid4())
+
     @property
     def usage(self) -> Usage:
         """What the run has cost so far."""
@@ -207,6 +225,7 @@ class Conduct(Policy):
     def events(self, start: Start, *, streaming: bool) -> Events:
         """Run to the end; a failure is told as an event and then raised."""
         self._streaming = streaming
+        self._attended = self._attended or streaming
         steps = self._tell(start)
         try:
             while True:
@@ -215,8 +234,8 @@ class Conduct(Policy):
                     break
                 yield event
             if isinstance(error, StopIteration):
-                told: Told = error.value
-                return told
+                response: PromptResponse[Any] = error.value
+                return response
             error = self._lose(error)
             yield AgentErrorStreamEvent(error, self.usage)
             raise error
@@ -226,19 +245,8 @@ class Conduct(Policy):
                 self._lose(self._cancelled("the stream was closed"))
 
     def _tell(self, start: Start) -> Events:
-        settings = self._settings
-        self._watch.start_run(
-            ObservedRun(
-                run_id=self.run_id,
-                agent_id=settings.agent_id,
-                agent_name=settings.agent_name,
-                agent_description=settings.agent_description,
-                trace=settings.trace,
-                prompt=self._said[-1] if self._said else None,
-                history=self._said[:-1],
-                max_turns=settings.max_turns,
-            )
-        )
+        if self._settings.observers:
+            self._watch.start_run(self._observed())
         said = self._said
         if self._journal is not None and self._ctx.decisions is not None:
             said = tuple(self._journal.catch_up(said))
@@ -250,45 +258,81 @@ class Conduct(Policy):
         run = self._run = start(self._input, self._ctx.replace(messages=messages), self)
         run.streaming = self._streaming
         steps = run.events()
+        translations = self._translations()
         try:
             while True:
-                event, error = attempt(next, steps)
-                if error is not None:
+                try:
+                    event: Any = next(steps)
+                except StopIteration as stop:
+                    parsed = stop.value
                     break
-                yield from self._translate(event)
+                if isinstance(event, AgentEvent):  # made by the policy
+                    yield event
+                    continue
+                self._last = event
+                translate = translations.get(type(event))
+                if translate is not None:
+                    yield from translate(event)
         finally:
             run.closing = self.closing
             steps.close()
-        if not isinstance(error, StopIteration):
-            raise error
-        return (yield from self._finish(run, error.value))
+        return (yield from self._finish(run, parsed))
 
-    def _translate(self, event: Any) -> Sequence[AgentEvent]:
-        """Return what *event* is at this door; its own events pass as they are."""
-        if isinstance(event, AgentEvent):
-            return (event,)
-        self._last = event
-        if isinstance(event, TextPartialEvent):
-            return self._deltas((AgentTextDeltaEvent(self._turn, event.content),))
-        if isinstance(event, ReasonPartialEvent):
-            return self._deltas(reasoning_deltas(self._turn, event.delta))
-        if isinstance(event, ToolProgressEvent):
-            return self._progress(event)
-        if isinstance(event, MessageEvent) and self._journal is not None:
-            self._journal.message(event.message)
-        elif isinstance(event, RequestEvent):
-            run = cast(Run, self._run)
-            self._watch.start_generation(self._turn, event.request, run.ctx)
-        elif isinstance(event, TextResetEvent):
-            about = {"turn": self._turn, "reason": event.reason}
-            self._watch.event(RunEvent("completion.reset", "WARNING", about))
+    def _observed(self) -> ObservedRun:
+        settings = self._settings
+        return ObservedRun(
+            run_id=self.run_id,
+            agent_id=settings.agent_id,
+            agent_name=settings.agent_name,
+            agent_description=settings.agent_description,
+            trace=settings.trace,
+            prompt=self._said[-1] if self._said else None,
+            history=self._said[:-1],
+            max_turns=settings.max_turns,
+        )
+
+    def _translations(
+        self,
+    ) -> Mapping[Type[Event], Callable[[Any], Sequence[AgentEvent]]]:
+        """Return what makes this door's events of the loop's, where any come of it."""
+        found: Dict[Type[Event], Callable[[Any], Sequence[AgentEvent]]] = {}
+        if self._streaming or self._settings.observers:
+            found[TextPartialEvent] = self._text
+            found[ReasonPartialEvent] = self._thought
+        if self._attended:
+            found[ToolProgressEvent] = self._progress
+        if self._journal is not None:
+            found[MessageEvent] = self._message
+        if self._settings.observers:
+            found[RequestEvent] = self._request
+            found[TextResetEvent] = self._reset
+        return found
+
+    def _message(self, event: MessageEvent) -> Sequence[AgentEvent]:
+        cast(Journal, self._journal).message(event.message)
         return ()
 
+    def _request(self, event: RequestEvent) -> Sequence[AgentEvent]:
+        ctx = cast(Run, self._run).ctx
+        self._watch.start_generation(self._turn, event.request, ctx)
+        return ()
+
+    def _reset(self, event: TextResetEvent) -> Sequence[AgentEvent]:
+        about = {"turn": self._turn, "reason": event.reason}
+        self._watch.event(RunEvent("completion.reset", "WARNING", about))
+        return ()
+
+    def _text(self, event: TextPartialEvent) -> Sequence[AgentEvent]:
+        return self._deltas((AgentTextDeltaEvent(self._turn, event.content),))
+
+    def _thought(self, event: ReasonPartialEvent) -> Sequence[AgentEvent]:
+        return self._deltas(reasoning_deltas(self._turn, event.delta))
+
     def _deltas(self, deltas: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
-        if self._first_delta is None:
-            self._first_delta = (time.monotonic() - self._opened) * 1000
-        if self._streaming:
-            for delta in deltas:
+        if self._settings.observers:
+            if self._first_delta is None:
+                self._first_delta = (time.monotonic() - self._opened) * 1000
+            for delta in deltas if self._streaming else ():
                 self._watch.update(delta)
         return () if self._held else deltas
 
@@ -323,27 +367,28 @@ class Conduct(Policy):
             )
         if last is None or last.type != "complete":
             raise AbortedError(f"Prompt {name} has no result: the run was aborted")
-        told = Told(
+        response = PromptResponse(
             output=_output(run.messages),
             usage=run.usage,
             messages=self.messages,
             trace=self._watch.trace,
             parsed=parsed,
         )
-        args = RunEndArgs(told.output, told.usage, told.messages)
-        self._ask("on_run_end", args)
+        args = RunEndArgs(response.output, response.usage, response.messages)
+        self._ask("on_run_end", lambda: args)
         if self._journal is not None:
             self._journal.end()
         self._watch.end(args)
         self.outcome = "completed"
-        yield AgentFinalEvent(
-            self.run_id,
-            output=told.output,
-            usage=told.usage,
-            messages=told.messages,
-            trace=told.trace,
-        )
-        return told
+        if self._streaming:
+            yield AgentFinalEvent(
+                self.run_id,
+                output=response.output,
+                usage=response.usage,
+                messages=response.messages,
+                trace=response.trace,
+            )
+        return response
 
     def _suspension(self, transcript: Sequence[Message]) -> Exception:
         """Return what a run raises that waits; its messages are where to resume."""
@@ -364,7 +409,7 @@ class Conduct(Policy):
         """Tell everybody that the run has failed; return the error to raise."""
         self._dress(error)
         args = RunErrorArgs(error, self.usage, (*self._history, *self.messages))
-        _, instead = attempt(self._ask, "on_run_error", args)
+        _, instead = attempt(self._ask, "on_run_error", lambda: args)
         if isinstance(instead, PromptCancelledError):
             instead.__cause__ = error
             self._dress(instead)
@@ -390,10 +435,12 @@ class Conduct(Policy):
     def _cancelled(self, reason: str) -> PromptCancelledError:
         return PromptCancelledError(f"Prompt cancelled: {reason}", reason=reason)
 
-    def _ask(self, name: str, args: Any) -> HookAction | None:
-        """Ask the hook; a wish to cancel is raised."""
+    def _ask(
+        self, name: str, about: Callable[..., Any], *values: Any
+    ) -> HookAction | None:
+        """Ask the hook, if it has a say; a wish to cancel is raised."""
         hook = self._settings.hook.get(name)
-        action = None if hook is None else hook(args, _CONTROLS)
+        action = None if hook is None else hook(about(*values), _CONTROLS)
         if action is None:
             return None
         if not isinstance(action, HookAction):
@@ -417,24 +464,31 @@ class Conduct(Policy):
             self._history, self._fresh = visible, ()
         else:
             self._fresh = visible[-1:]
-        self._ask(
-            "on_run_start",
-            RunStartArgs(self._prompt, self._history, self._settings.max_turns),
-        )
+        limit = self._settings.max_turns
+        self._ask("on_run_start", RunStartArgs, self._prompt, self._history, limit)
 
-    def begin(self, turn: int, messages: Sequence[Message]) -> Iterator[AgentEvent]:
+    def begin(self, turn: int, messages: Sequence[Message]) -> Iterable[AgentEvent]:
         """A turn begins."""
-        yield from self._unreported(messages)
         if self._journal is not None:
             self._journal.turn(turn)
+        if messages and not _is_system(messages[-1]):
+            self._prompt = messages[-1]
+        if self._attended:
+            return self._begin(turn, messages)
+        self._turn = turn
+        return ()
+
+    def _begin(self, turn: int, messages: Sequence[Message]) -> Iterator[AgentEvent]:
+        if self._streaming:
+            yield from self._unreported(messages)
         self._turn = turn
         self._announced, self._named, self._reported = {}, set(), set()
-        visible = tuple(dropwhile(_is_system, messages))
-        history = visible[:-1]
-        self._prompt = visible[-1] if visible else self._prompt
-        yield AgentTurnStartEvent(turn, prompt=self._prompt, history=history)
-        self._ask("on_turn_start", TurnStartArgs(turn, self._prompt, history))
-        self._ask("on_completion_call", CompletionCallArgs(turn, self._prompt, history))
+        history = tuple(dropwhile(_is_system, messages))[:-1]
+        if self._streaming:
+            yield AgentTurnStartEvent(turn, prompt=self._prompt, history=history)
+        about = turn, self._prompt, history
+        self._ask("on_turn_start", TurnStartArgs, *about)
+        self._ask("on_completion_call", CompletionCallArgs, *about)
 
     def _unreported(self, messages: Sequence[Message]) -> Iterator[AgentEvent]:
         """Tell the results of calls that were answered without being run."""
@@ -451,6 +505,14 @@ class Conduct(Policy):
 
     def call(
         self, turn: int, request: Request, call: Callable[[], Iterable[Chunk]]
+    ) -> Iterable[Chunk]:
+        """Open the model; a failure is told, or another attempt made of it."""
+        if self._settings.retries is None and not self._settings.observers:
+            return call()
+        return self._attempts(turn, call)
+
+    def _attempts(
+        self, turn: int, call: Callable[[], Iterable[Chunk]]
     ) -> Iterator[Chunk]:
         """Open the model, again where it failed before it said anything."""
         self._opened, self._first_delta = time.monotonic(), None
@@ -497,8 +559,11 @@ class Conduct(Policy):
             raise AbortedError("the run was aborted while it waited to ask again")
         return True
 
-    def hear_call(self, turn: int, chunk: Chunk) -> Iterator[AgentEvent]:
+    def hear_call(self, turn: int, chunk: Chunk) -> Iterable[AgentEvent]:
         """Tell of a call as it arrives."""
+        return self._call_deltas(turn, chunk) if self._streaming else ()
+
+    def _call_deltas(self, turn: int, chunk: Chunk) -> Iterator[AgentEvent]:
         named, piece = chunk.tool_call_named, chunk.tool_call_arguments
         if named is not None:
             self._named.add(named.id)
@@ -524,16 +589,15 @@ class Conduct(Policy):
             if call.id not in self._announced:
                 self._announced[call.id] = call
                 event = AgentToolCallEvent(turn, call)
-                if self._streaming:
-                    self._watch.update(event)
+                self._watch.update(event)
                 yield event
 
     def failed(self, turn: int, error: Exception) -> None:
         """The model call failed for good: ask the hook."""
         if isinstance(error, CapabilityError):
             return
-        args = CompletionErrorArgs(turn, self._prompt, error)
-        _, instead = attempt(self._ask, "on_completion_error", args)
+        about = CompletionErrorArgs, turn, self._prompt, error
+        _, instead = attempt(self._ask, "on_completion_error", *about)
         if instead is not None:
             raise instead from error
 
@@ -541,17 +605,18 @@ class Conduct(Policy):
         """Send the response through the middleware, then show it to the hook."""
         self._watch.end_generation(response, self._first_delta)
         response = self._pipeline.response(turn, request, response)
-        self._ask(
-            "on_completion_response",
-            CompletionResponseArgs(turn, self._prompt, response),
-        )
-        self._ask("on_turn_end", TurnEndArgs(turn, response))
+        about = CompletionResponseArgs, turn, self._prompt, response
+        self._ask("on_completion_response", *about)
+        self._ask("on_turn_end", TurnEndArgs, turn, response)
         return response
 
     def end(
         self, turn: int, request: Request, response: Response
-    ) -> Iterator[AgentEvent]:
+    ) -> Iterable[AgentEvent]:
         """The answer was appended: tell what was held back, and that the turn ends."""
+        return self._end(turn, response) if self._streaming else ()
+
+    def _end(self, turn: int, response: Response) -> Iterator[AgentEvent]:
         if self._held and response.reasoning is not None:
             yield from reasoning_deltas(turn, response.reasoning)
         if self._held and response.content:
@@ -561,13 +626,15 @@ class Conduct(Policy):
 
     def admit(self, call: Call) -> Any:
         """A call is about to start: the hook may stop it, middleware change it."""
-        record = self._record(call)
         waited = self._turn == 0 and self._journal is not None
         if waited and not cast(Journal, self._journal).start(call.call.id):
             return _STARTED
+        if not self._attended:
+            return None
+        record = self._record(call)
         self._watch.start_tool(record.about)
         call.around = self._watch.inside(record.about.internal_call_id)
-        action = self._ask("on_tool_call", record.about)
+        action = self._ask("on_tool_call", lambda: record.about)
         if action is not None and action.type == "skip":
             return action.reason or ""
         if action is not None and action.type == "approval_request":
@@ -580,7 +647,7 @@ class Conduct(Policy):
 
     def before_tool(self, call: Call) -> Any:
         """The arguments are good: ask for consent where a hook wants that."""
-        wish = self._record(call).wish
+        wish = self._record(call).wish if self._attended else None
         if wish is None or call.consented:
             return None
         answer = self.approve(call, wish)
@@ -618,30 +685,34 @@ class Conduct(Policy):
         self._watch.event(RunEvent("tool.approval", "INFO", said))
         return answer
 
-    def after_tool(self, call: Call) -> Iterator[AgentEvent]:
+    def after_tool(self, call: Call) -> Iterable[AgentEvent]:
         """A call has its outcome: middleware may change it, the hook sees it."""
-        record = self._record(call)
         if call.status == "suspended":
             signal = call.signal
             inner = signal.request if isinstance(signal, PromptSuspend) else None
             if inner is not None:
                 path = f"{call.call.id}/{inner.tool_call_id}"
                 self._waiting = replace(inner, tool_call_id=path)
-            return
+            return ()
+        return self._outcome(call) if self._attended else ()
+
+    def _outcome(self, call: Call) -> Iterator[AgentEvent]:
+        record = self._record(call)
         about = vars(record.about)
         if call.error is not None:
             failure = ToolErrorArgs(**about, error=call.error)
-            _, fault = attempt(self._ask, "on_tool_error", failure)
+            _, fault = attempt(self._ask, "on_tool_error", lambda: failure)
             self._watch.fail_tool(failure)
             if fault is not None:
                 raise fault
         result = self._pipeline.result(call, record.about, record.original)
-        _, fault = attempt(self._ask, "on_tool_result", result)
+        _, fault = attempt(self._ask, "on_tool_result", lambda: result)
         self._watch.end_tool(result)
         if fault is not None:
             raise fault
-        self._reported.add(call.call.id)
-        yield AgentToolResultEvent(**about, result=result.result)
+        if self._streaming:
+            self._reported.add(call.call.id)
+            yield AgentToolResultEvent(**about, result=result.result)
 
     def _record(self, call: Call) -> _ToolRecord:
         record = self._tools.get(call.call.id)

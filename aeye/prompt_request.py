@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
     Any,
     Callable,
-    Generator,
     Generic,
     Iterable,
     Iterator,
@@ -22,7 +21,6 @@ from typing import (
     Mapping,
     Optional,
     Sequence,
-    Tuple,
     TypeVar,
     cast,
     overload,
@@ -33,16 +31,14 @@ from .agent_event import (
     AgentStreamEvent,
     AgentStreamOptions,
     AgentToolEvent,
-    AgentTraceInfo,
 )
-from .conduct import Conduct, Settings, Start, Told
+from .conduct import Conduct, Events, PromptResponse, Settings, Start
 from .context import Context
 from .hooks import bind_approvals, bind_hook
 from .message import Message
 from .middleware import bind_middleware
 from .observer import AgentTraceOptions, check_observer
 from .retry import CompletionRetryOptions
-from .usage import Usage
 
 if TYPE_CHECKING:
     from .agent_event import AgentStreamEventWithoutToolCallDeltas
@@ -55,20 +51,6 @@ E = TypeVar("E", covariant=True)
 _SKIP: Any = object()
 
 
-@dataclass(frozen=True)
-class PromptResponse(Generic[T]):
-    """How a request ended."""
-
-    # The text of the last answer.
-    output: str
-    usage: Usage
-    # The run's new messages, the prompt first; not what was said before.
-    messages: Tuple[Message, ...]
-    trace: Optional[AgentTraceInfo] = None
-    # The prompt's own output: the checked value where it has a schema, else the text.
-    parsed: Optional[T] = None
-
-
 class AgentStream(Generic[E, T]):
     """A request that is read as it goes: an iterator that is also a context manager.
 
@@ -79,7 +61,7 @@ class AgentStream(Generic[E, T]):
 
     def __init__(
         self,
-        begin: Callable[[], tuple[Conduct, Generator[AgentEvent, None, Told]]],
+        begin: Callable[[], tuple[Conduct, Events]],
         pick: Callable[[AgentEvent], Any],
         *,
         raises: bool = True,
@@ -88,8 +70,8 @@ class AgentStream(Generic[E, T]):
         self._pick = pick
         self._raises = raises
         self._run: Optional[Conduct] = None
-        self._events: Optional[Generator[AgentEvent, None, Told]] = None
-        self._told: Optional[Told] = None
+        self._events: Optional[Events] = None
+        self._told: Optional[PromptResponse[T]] = None
         self._closed = False
 
     def __iter__(self) -> Iterator[E]:
@@ -134,7 +116,7 @@ class AgentStream(Generic[E, T]):
         """
         if self._told is None:
             raise RuntimeError("there is no response: read the stream to its end")
-        return _response(self._told)
+        return self._told
 
     def __repr__(self) -> str:
         return f"<AgentStream, {'ended' if self._told else 'not ended'}>"
@@ -274,7 +256,8 @@ class PromptRequest(Generic[T]):
             try:
                 next(events)
             except StopIteration as stop:
-                return _response(stop.value)
+                response: PromptResponse[T] = stop.value
+                return response
 
     if TYPE_CHECKING:
 
@@ -332,9 +315,7 @@ class PromptRequest(Generic[T]):
             self._settings = replace(self._settings, **changes)
         return self
 
-    def _begin(
-        self, *, streaming: bool
-    ) -> tuple[Conduct, Generator[AgentEvent, None, Told]]:
+    def _begin(self, *, streaming: bool) -> tuple[Conduct, Events]:
         with self._lock:
             if self._run is not None:
                 raise RuntimeError(
@@ -346,12 +327,6 @@ class PromptRequest(Generic[T]):
                 self._settings, self._input, self._ctx, self._messages
             )
         return run, run.events(self._start, streaming=streaming)
-
-
-def _response(told: Told) -> PromptResponse[Any]:
-    return PromptResponse(
-        told.output, told.usage, told.messages, trace=told.trace, parsed=told.parsed
-    )
 
 
 def _picker(options: Any, include: Optional[bool]) -> Callable[[AgentEvent], Any]:
