@@ -66,7 +66,7 @@ from .recipe import Plan, Policy, Recipe, Stats
 from .request import Request, ResponseFormat
 from .response import Chunk, Collector, Response
 from .usage import Usage
-from .window import repair
+from .window import repair, with_ids
 
 __all__ = ["DEFAULT_USER_TURN", "Run"]
 
@@ -412,9 +412,12 @@ class Run:
         calls = tuple(in_dialect(c, turn.request) for c in response.tool_calls)
         if calls:
             response = replace(response, tool_calls=calls)
-        response = self.policy.map_response(self._iteration + 1, turn.request, response)
-        turn.batch.complete(response.tool_calls)
-        return response
+        made = self.policy.map_response(self._iteration + 1, turn.request, response)
+        if made is not response:  # a door's own calls may have any ids
+            calls = with_ids(made.tool_calls, self._ids)
+            made = replace(made, tool_calls=calls)
+        turn.batch.complete(made.tool_calls)
+        return made
 
     def _failed(self, turn: _Turn, error: Exception) -> Generator[Event, None, bool]:
         """The model call raised."""

@@ -12,7 +12,7 @@ from typing import AbstractSet, Any, Callable, Mapping, Optional, Sequence
 from .message import Message, ToolCall
 from .usage import Usage
 
-__all__ = ["DEFAULT_MAX_OUTPUT", "message_costs", "repair", "trim"]
+__all__ = ["DEFAULT_MAX_OUTPUT", "message_costs", "repair", "trim", "with_ids"]
 
 # Output tokens set aside where nobody says how many may be written.
 DEFAULT_MAX_OUTPUT = 4096
@@ -41,7 +41,7 @@ def repair(
     for at, message in enumerate(messages):
         if message.role == "tool":
             continue
-        calls = _with_ids(message.tool_calls)
+        calls = with_ids(message.tool_calls)
         mended.append(
             message
             if calls == message.tool_calls
@@ -68,10 +68,12 @@ def repair(
     return tuple(mended)
 
 
-def _with_ids(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    """Return *calls* with ids that are there and differ."""
+def with_ids(
+    calls: tuple[ToolCall, ...], known: AbstractSet[str] = frozenset()
+) -> tuple[ToolCall, ...]:
+    """Return *calls* with ids that are there and differ, from those *known* too."""
     found: list[ToolCall] = []
-    taken: set[str] = set()
+    taken = set(known)
     for n, call in enumerate(calls, 1):
         fresh = call.id
         while not fresh or fresh in taken:

@@ -227,6 +227,27 @@ class TestMiddleware:
 
         assert request(bad, "x").with_middleware(mend).send().messages[2].text == "3"
 
+    @pytest.mark.parametrize("name", ["c1", ""])
+    @pytest.mark.parametrize("width", [1, 2])
+    def test_calls_of_its_own(self, name: str, width: int) -> None:
+        """Calls that middleware makes get ids that differ, whatever it gave them."""
+
+        def twice(args: Any) -> Response:
+            if args.turn > 1:
+                return Response("done")
+            call = ToolCall(name, "add", '{"a": 1, "b": 2}')
+            return Response(tool_calls=(*args.response.tool_calls, call, call))
+
+        made = request(
+            ROUND, "ok", middlewares=[{"on_completion_response": twice}]
+        ).with_tool_concurrency(width)
+
+        asked, *replies = made.send().messages[1:-1]
+
+        ids = [call.id for call in asked.tool_calls]
+        assert len(set(ids)) == 3
+        assert [(m.tool_call_id, m.text) for m in replies] == [(i, "3") for i in ids]
+
     def test_the_older_form(self) -> None:
         """``on_result`` runs in its place among the newer ones."""
 
