@@ -333,7 +333,8 @@ class Batch:
         self.calls = []
         for call in calls:
             made = known.get(call.id)
-            if made is None:
+            changed = made is not None and made.call != call
+            if made is None or (changed and made.status == "waiting"):
                 self.add(call)
             else:
                 self.calls.append(made)
@@ -384,7 +385,10 @@ class Batch:
         self._settle_rest(over=failed)
 
     def stop(self, why: str) -> Events:
-        """End with the run, for the reason *why*; wait for what runs."""
+        """End with the run, for the reason *why*; wait for what runs.
+
+        A door may raise meanwhile, which ``fatal`` then is.
+        """
         self._halt = self._halt or why
         yield from self._await_all()
         self._settle_rest(over=True)
@@ -606,12 +610,13 @@ class Batch:
             self._outcomes.put((call, "done", presented))
 
     def _drain(self, call: Call, steps: Generator[Any, Any, Any]) -> Any:
-        while True:
+        while not call.settled:  # given up: a generator can be stopped between steps
             try:
                 value = call.inside(next, steps)
             except StopIteration as stop:
                 return stop.value
             self._outcomes.put((call, "progress", value))
+        return call.inside(steps.close)
 
     def _run_here(self, call: Call) -> Events:
         """Run *call* in the caller's thread; a generator's steps come out at once."""
@@ -625,8 +630,8 @@ class Batch:
                     value, error = attempt(call.inside, next, steps)
                     if error is None:
                         yield self._progress(call, value)
-            finally:
-                steps.close()
+            finally:  # whoever leaves here leaves, whatever the generator says to it
+                attempt(call.inside, steps.close)
             if isinstance(error, StopIteration):
                 result, error = error.value, None
         yield from self._settle(call, self._present(call, result, error))
@@ -729,14 +734,16 @@ class Batch:
                 args, odd = attempt(repr, call.args)
             text = f"Error executing tool: {words(error)}, args: {args}"
             call.settle("error", self._setup.truncate(text))
+            if call.fails:
+                self._hold("cancelled")
 
-    def _hold(self) -> None:
-        """In turn, nothing runs after a call that stops; side by side all calls do.
+    def _hold(self, why: str = "stopped") -> None:
+        """In turn, nothing runs after a call that ends the run; side by side all do.
 
         So what is run never depends on which call is the quicker.
         """
         if self._setup.mode == "sequential":
-            self._halt = self._halt or "stopped"
+            self._halt = self._halt or why
 
     def _tell_error(self, call: Call, status: Status, text: Any) -> Events:
         call.settle(status, text)

@@ -15,6 +15,7 @@ from typing import (
     Iterable,
     List,
     Mapping,
+    NoReturn,
     Optional,
     Sequence,
     Set,
@@ -191,9 +192,11 @@ class Run:
             unlink()
             if not self._done:
                 self.abort.set()  # whatever still runs is told
-            self._workers.close(wait=wait)
-            self._mend()
-            charge(self.given, self.usage + self.nested)
+            try:
+                self._workers.close(wait=wait)
+            finally:  # who waits for tools may lose patience
+                self._mend()
+                charge(self.given, self.usage + self.nested)
 
     def _begin(self, plan: Plan) -> None:
         recipe, ctx = self.recipe, self.ctx
@@ -292,15 +295,7 @@ class Run:
         number = self._iteration + 1
         self._opening = self._transcript[-1] if self._transcript else None
         yield from self.policy.begin(number, self._transcript)
-        request = self._request.with_messages(self._transcript)
-        request = self.policy.map_request(number, request)
-        # What a model function costs is what its answer says: no run within is told.
-        ctx = self.ctx.replace(
-            metadata=self.recipe.metadata(self.input, self.ctx), _charge=None
-        )
-        prepare = ctx.bound("prepare")
-        if prepare is not None:
-            request = prepare(request, by_name(ctx))
+        request, ctx = self._prepared(number)
         turn = _Turn(request, Collector(self._ids), Batch(self._setup, request))
         self._turn = turn
         yield RequestEvent(request, self._iteration)
@@ -310,8 +305,7 @@ class Run:
         if turn.collector.reasoning:
             yield ReasonEvent(request, turn.collector.reasoning)
         if turn.aborted:
-            yield from self._cut_short(turn, "aborted")
-            return False
+            return (yield from self._aborted(turn))
         if turn.collector.finish_reason is None and turn.collector.open_calls:
             error = StreamCutError(
                 "the stream ended in the middle of a tool call",
@@ -332,6 +326,22 @@ class Run:
         else:
             going = yield from self._answered(turn, response)
         return going and self._next()
+
+    def _prepared(self, number: int) -> Tuple[Request, Context]:
+        """Return what is sent, and what the model function gets beside it."""
+        request = self._request.with_messages(self._transcript)
+        request = self.policy.map_request(number, request)
+        # What a model function costs is what its answer says: no run within is told.
+        ctx = self.ctx.replace(
+            metadata=self.recipe.metadata(self.input, self.ctx), _charge=None
+        )
+        prepare = ctx.bound("prepare")
+        if prepare is not None:
+            request, error = attempt(prepare, request, by_name(ctx))
+            if error is not None:
+                self._blame(error)
+                raise error
+        return request, ctx
 
     def _read(
         self, turn: _Turn, ctx: Context
@@ -425,8 +435,7 @@ class Run:
         if isinstance(spent, Usage) and turn.collector.usage is None:
             self._count(spent)
         if self.abort.is_set() and isinstance(error, AeyeError):
-            yield from self._cut_short(turn, "aborted")
-            return False
+            return (yield from self._aborted(turn))
         if isinstance(error, ContextLengthError) and not turn.spoke:
             return (yield from self._too_long(turn, error))
         if self._may_fall_back(turn, error):
@@ -437,9 +446,32 @@ class Run:
             return True
         if turn.batch.started:
             yield from self._cut_short(turn, "cancelled")
+        self._lose(turn, error)
+
+    def _aborted(self, turn: _Turn) -> Generator[Event, None, bool]:
+        yield from self._cut_short(turn, "aborted")
+        self._heed_door(turn)
+        return False
+
+    def _lose(self, turn: _Turn, error: Exception) -> NoReturn:
+        """Raise *error*, which the model call has failed with for good."""
         self._blame(error)
         self.policy.failed(self._iteration + 1, error)
+        self._heed_door(turn, error)
         raise error
+
+    def _heed_door(self, turn: _Turn, because: Optional[Exception] = None) -> None:
+        """Raise what a door raised while calls were run, or waited for.
+
+        The run may have been ending *because* of something else by then.
+        """
+        fatal = turn.batch.fatal
+        if fatal is None:
+            return
+        self._blame(fatal)
+        if because is not None and fatal.__cause__ is None:
+            fatal.__cause__ = because
+        raise fatal
 
     def _may_fall_back(self, turn: _Turn, error: Exception) -> bool:
         """Whether asking for the shape in words may help where the request failed."""
@@ -474,9 +506,10 @@ class Run:
             said = response.refusal or "unspecified"
             why = response.refusal or "Model refused to answer."
         yield RefusalEvent(turn.request, said)
+        self._error = RefusalError(self._text(why), refusal=response.refusal)
         if turn.batch.started:
             yield from self._cut_short(turn, "cancelled")
-        self._error = RefusalError(self._text(why), refusal=response.refusal)
+            self._heed_door(turn, self._error)
         return False
 
     def _too_long(
@@ -493,9 +526,7 @@ class Run:
                 yield TextResetEvent(turn.request, "length")
                 return True
         if error is not None:
-            self._blame(error)
-            self.policy.failed(self._iteration + 1, error)
-            raise error
+            self._lose(turn, error)
         if turn.content and not turn.batch.started:
             self._texts.append(turn.content)
         limit = turn.request.max_tokens
@@ -509,6 +540,7 @@ class Run:
             partial=turn.content,
             limit=limit,
         )
+        self._heed_door(turn, self._error)
         return False
 
     def _window_exceeded(self) -> bool:
@@ -566,6 +598,7 @@ class Run:
         if last is not None and self._iteration + 1 >= last:
             yield from batch.stop("limit")
             yield from self._append_replies(turn)
+            self._heed_door(turn)
             raise self._turn_limit(last)
         yield from batch.finish()
         return (yield from self._ran(turn, response.content))
@@ -574,9 +607,7 @@ class Run:
         """Tell what came of the calls; return whether the model is to be told."""
         batch = turn.batch
         errors = yield from self._append_replies(turn)
-        if batch.fatal is not None:
-            self._blame(batch.fatal)
-            raise batch.fatal
+        self._heed_door(turn)
         for call in batch.calls:
             self._raise_if_wanted(call)
         statuses = [call.status for call in batch.calls]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextvars
 import gc
 import json
+import queue
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Generator
 
@@ -14,11 +15,20 @@ import pytest
 
 import aeye
 from aeye.callback import attempt
-from aeye.context import Context
-from aeye.dispatch import Workers
-from aeye.errors import PromptError, PromptSuspend, ToolCallError, ToolInterrupt
+from aeye.context import Abort, Context
+from aeye.dispatch import Call, Workers
+from aeye.errors import (
+    MaxTurnsError,
+    PromptError,
+    PromptSuspend,
+    RefusalError,
+    ToolCallError,
+    ToolInterrupt,
+    TruncatedError,
+)
 from aeye.message import Message, Part
-from aeye.prompt import Prompt, PromptToolOutput
+from aeye.prompt import EventStream, Prompt, PromptToolOutput
+from aeye.recipe import Policy
 from aeye.response import Chunk, Response, ToolCall, ToolCallDelta
 from aeye.testing import ScriptedModel, calls
 from aeye.tools import Tool, tool
@@ -1283,3 +1293,334 @@ def test_a_worker_that_was_given_up_is_not_counted_on(late: bool) -> None:
     workers.close(wait=True)
     given[0].join(LIMIT)
     assert threads() == 0
+
+
+# What doors raise, and when
+
+
+class Objection(Exception):
+    """What a door raises."""
+
+
+class Objecting(Policy):
+    """A door that raises in one of its methods, for the call ``at``."""
+
+    def __init__(self, method: str, at: str, **fields: Any) -> None:
+        self.method, self.at = method, at
+        self.asked: list[str] = []
+        vars(self).update(fields)
+        self.admit = self._admit
+
+    def _about(self, method: str, call: Call) -> None:
+        if method == self.method:
+            self.asked.append(call.call.id)
+            if call.call.id == self.at:
+                raise Objection(method)
+
+    def _admit(self, call: Call) -> None:
+        self._about("admit", call)
+
+    def before_tool(self, call: Call) -> None:
+        self._about("before_tool", call)
+
+    def approve(self, call: Call, wish: Any) -> None:
+        self._about("approve", call)
+
+    def after_tool(self, call: Call) -> Any:
+        self._about("after_tool", call)
+        return ()
+
+
+def under(prompt: Prompt[Any], ctx: Context, policy: Policy) -> EventStream[Any, Any]:
+    return EventStream(prompt.start({}, ctx, policy), lambda event: event)
+
+
+def paired(messages: Any) -> bool:
+    called = [call.id for m in messages for call in m.tool_calls]
+    return [m.tool_call_id for m in messages if m.role == "tool"] == called
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+@pytest.mark.parametrize("method", ["admit", "before_tool", "approve", "after_tool"])
+@pytest.mark.parametrize("at", ["c1", "c2"])
+def test_what_a_door_raises_ends_the_run(mode: Any, method: str, at: str) -> None:
+    """Whatever a door is asked, its exception is the run's; all calls are answered."""
+
+    @tool(approval=method == "approve")
+    def guarded() -> str:
+        """Do it."""
+        return "done"
+
+    model = model_of(calls(*(("guarded", {}, f"c{n}") for n in (1, 2, 3))), "never")
+    prompt = Prompt("p", "x", tools=[guarded], tool_execution=mode)
+    door = Objecting(method, at)
+    stream, events = under(prompt, model.context(), door), []
+
+    with pytest.raises(Objection, match=method):
+        events += stream
+
+    assert model.calls == 1
+    assert paired(stream.messages)
+    assert threads() == 0
+    if method != "after_tool" or mode == "sequential":
+        assert door.asked[-1] == at
+    if mode == "sequential":
+        ran = [m.text for m in stream.messages[1:] if "not run" not in m.text]
+        assert ran == ["done"] * (int(at[1]) - (method != "after_tool"))
+
+
+def immediate(end: Any, **fields: Any) -> tuple[Prompt[Any], Context]:
+    """A prompt whose tool runs from the second chunk on until *end* lets it end.
+
+    *end* is called where the last chunk would come; it gives the chunk, or raises.
+    """
+    release = threading.Event()
+
+    @tool
+    def slow() -> str:
+        """Wait for the answer's end."""
+        assert release.wait(LIMIT)
+        return "slow"
+
+    def stream(request: Any) -> Any:
+        call = ToolCall("c1", "slow")
+        yield Chunk("so", tool_call_named=call, tool_call=call)
+        yield Chunk(" far")
+        release.set()
+        yield end()
+
+    return Prompt("p", "x", tools=[slow]), Context(stream=stream, **fields)
+
+
+def cut() -> Chunk:
+    raise aeye.StreamCutError("cut", partial="so far")
+
+
+ENDINGS: list[Any] = [
+    (cut, aeye.StreamCutError, {}),
+    (lambda: Chunk(refusal="no", finish_reason="refusal"), RefusalError, {}),
+    (lambda: Chunk(finish_reason="content_filter"), RefusalError, {}),
+    (lambda: Chunk(finish_reason="length"), TruncatedError, {}),
+    (lambda: Chunk(finish_reason="tool_calls"), MaxTurnsError, {"max_turns": 1}),
+]
+
+
+@pytest.mark.parametrize(("end", "error", "fields"), ENDINGS)
+@pytest.mark.parametrize("objects", [True, False])
+def test_a_door_is_heard_while_a_run_ends(
+    end: Any, error: Any, fields: Any, objects: bool
+) -> None:
+    """What a door raises about a call that a failing run waits for is not lost.
+
+    It is raised, with what ended the run before as its cause where that has failed.
+    """
+    prompt, ctx = immediate(end)
+    door = Objecting("after_tool", "c1" if objects else "none", **fields)
+    stream = under(prompt, ctx, door)
+
+    with pytest.raises((Objection, error)) as caught:
+        list(stream)
+
+    assert door.asked == ["c1"]
+    assert [m.text for m in stream.messages] == ["so far", "slow"]
+    assert isinstance(caught.value, Objection) is objects
+    if objects and not fields:
+        assert isinstance(caught.value.__cause__, error)
+
+
+@pytest.mark.parametrize("objects", [True, False])
+def test_a_door_is_heard_after_an_abort(objects: bool) -> None:
+    """An abort ends a run without an exception; one of the door's is raised."""
+    abort = Abort()
+
+    def end() -> Chunk:
+        abort.set()
+        return Chunk(" and")
+
+    prompt, ctx = immediate(end, signal=abort)
+    stream = under(prompt, ctx, Objecting("after_tool", "c1" if objects else "none"))
+
+    if objects:
+        with pytest.raises(Objection):
+            list(stream)
+    else:
+        assert [event.type for event in stream][-1] == "usage"
+    assert paired(stream.messages)
+
+
+def test_what_a_door_changes_is_run() -> None:
+    """An answer that a door rewrote is what is run, also where it had streamed."""
+
+    class Rewriting(Policy):
+        def map_response(self, turn: int, request: Any, response: Response) -> Any:
+            changed = [
+                replace(call, arguments='{"a": 2, "b": 2}')
+                for call in response.tool_calls
+            ]
+            return replace(response, tool_calls=changed)
+
+    model = model_of(calls(("add", {"a": 1, "b": 1})), "ok", mode="stream")
+    prompt = Prompt("p", "x", tools=[add], tool_execution="immediate")
+
+    list(under(prompt, model.context(), Rewriting()))
+
+    assert replies(model) == ["4"]
+
+
+# Left, given up, in a hurry
+
+
+class Idle(Workers):
+    """Workers that begin nothing until they are told to, while time flies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[Any] = []
+        self.time = 0.0
+
+    def submit(self, job: Any) -> None:
+        self.waiting.append(job)
+
+    def now(self) -> float:
+        self.time += 1
+        return self.time
+
+    def wait(self, said: Any, until: float | None) -> Any:
+        raise queue.Empty
+
+
+def test_a_job_that_was_given_up_before_it_began_does_not_begin() -> None:
+    """A call whose time is over before a worker is free is never run."""
+    ran = []
+
+    @tool(timeout=0.5)
+    def act() -> None:
+        """Act."""
+        ran.append(1)
+
+    policy = Policy()
+    policy.workers = workers = Idle()
+    model = model_of(calls(("act", {})), "ok")
+
+    events = list(under(Prompt("p", "x", tools=[act]), model.context(), policy))
+    for job in workers.waiting:
+        job()
+
+    assert replies(model) == [
+        "Error executing tool: timed out after 0.5 seconds, args: {}"
+    ]
+    assert about(events) == ["start act", "error act"]
+    assert (len(workers.waiting), ran) == (1, [])
+
+
+def test_a_generator_that_was_given_up_is_stopped() -> None:
+    """A generator that ran out of time is closed at its next step."""
+    release, closed = threading.Event(), threading.Event()
+
+    @tool(timeout=0.01)
+    def endless() -> Generator[int, None, None]:
+        """Go on for ever."""
+        try:
+            assert release.wait(LIMIT)
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    model = model_of(calls(("endless", {})), "ok")
+
+    for event in Prompt("p", "x", tools=[endless]).run({}, model.context()):
+        if event.type == "tool_error":
+            release.set()
+
+    assert closed.wait(LIMIT)
+
+
+@pytest.mark.parametrize("how", ["yield", "raise"])
+def test_a_generator_cannot_keep_a_reader(how: str) -> None:
+    """Who leaves in the middle of a generator leaves, whatever it does then."""
+
+    @tool(inline=True)
+    def clingy() -> Generator[int, None, None]:
+        """Hold on."""
+        try:
+            yield 1
+        finally:
+            if how == "raise":
+                raise KeyError("stay")
+            yield 2
+
+    model = model_of(calls(("clingy", {})), "never")
+    with Prompt("p", "x", tools=[clingy]).run({}, model.context()) as events:
+        next(event for event in events if event.type == "tool_progress")
+
+    assert [m.text for m in events.messages] == ["", "[interrupted]"]
+
+
+class Hasty(Workers):
+    """Workers that nobody has the patience to wait for."""
+
+    def close(self, *, wait: bool) -> None:
+        super().close(wait=False)
+        if wait:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_tools_are_waited_for() -> None:
+    """Ctrl-C in ``close`` leaves at once, and the history is paired all the same."""
+    release, policy = threading.Event(), Policy()
+    policy.workers = Hasty()
+
+    @tool
+    def slow() -> None:
+        """Take long."""
+        release.wait(LIMIT)
+
+    model = model_of(calls(("slow", {}), ("slow", {}), ("slow", {})), "never")
+    prompt = Prompt("p", "x", tools=[slow], tool_execution="parallel")
+    stream = under(prompt, model.context(), policy)
+    for event in stream:
+        if event.type == "tool_start" and event.tool_call_id == "call_2":
+            break
+
+    with pytest.raises(KeyboardInterrupt):
+        stream.close()
+    release.set()
+
+    assert [m.role for m in stream.messages] == ["assistant", *["tool"] * 3]
+    assert paired(stream.messages)
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+def test_what_runs_after_a_tool_that_ends_the_run(mode: Any) -> None:
+    """In turn nothing runs after it; side by side the others do all the same."""
+
+    @tool(on_error="raise")
+    def bad() -> None:
+        """Fail."""
+        raise KeyError("boom")
+
+    model = model_of(calls(("bad", {}), ("ping", {}), ("ping", {})), "never")
+
+    with pytest.raises(ToolCallError) as caught:
+        Prompt("p", "x", tools=[bad, ping], tool_execution=mode)({}, model.context())
+
+    others = [m.text for m in caught.value.messages[2:]]
+    alone = mode == "sequential"
+    assert others == ["[not run: cancelled]" if alone else "pong"] * 2
+
+
+def test_an_error_of_prepare_says_what_was_before() -> None:
+    """What ``prepare`` raises leaves with the run's messages, all answered."""
+
+    def prepare(request: Any) -> Any:
+        if len(request.messages) > 2:
+            raise aeye.CapabilityError("the model takes no tool results")
+        return request
+
+    model = model_of(calls(("ping", {})), "never")
+
+    with pytest.raises(aeye.CapabilityError) as caught:
+        Prompt("p", "x", tools=[ping])({}, model.context(prepare=prepare))
+
+    assert [m.role for m in caught.value.messages] == ["assistant", "tool"]
