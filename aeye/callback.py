@@ -9,11 +9,23 @@ only. All of that is found out once, when the function is handed over.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Generator, Iterable, Mapping, TypeVar
 
 from .errors import Signal
 
-__all__ = ["Bound", "ask", "attempt", "bind", "is_context", "refuse_async", "words"]
+__all__ = [
+    "Bound",
+    "ask",
+    "attempt",
+    "attempt_all",
+    "bind",
+    "is_context",
+    "refuse_async",
+    "words",
+]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 Bound = Callable[[Any, Mapping[str, Any]], Any]
 
@@ -59,6 +71,16 @@ def attempt(fn: Callable[..., Any], *args: Any) -> tuple[Any, Exception | None]:
     try:
         return fn(*args), None
     except Exception as exc:  # noqa: BLE001  # the one broad catch: code that is not ours
+        return None, exc
+
+
+def attempt_all(
+    steps: Generator[T, None, R],
+) -> Generator[T, None, tuple[R | None, Exception | None]]:
+    """Hand on what *steps* yields; return what it returns and what it raised."""
+    try:
+        return (yield from steps), None
+    except Exception as exc:  # noqa: BLE001  # as above, for code that yields
         return None, exc
 
 

@@ -46,7 +46,7 @@ from .agent_event import (
     ChildEvent,
     reasoning_deltas,
 )
-from .callback import Bound, attempt
+from .callback import Bound, attempt, attempt_all
 from .context import Context
 from .dispatch import Call
 from .errors import (
@@ -228,14 +228,9 @@ class Conduct(Policy):
         self._attended = self._attended or streaming
         steps = self._tell(start)
         try:
-            while True:
-                event, error = attempt(next, steps)
-                if error is not None:
-                    break
-                yield event
-            if isinstance(error, StopIteration):
-                response: PromptResponse[Any] = error.value
-                return response
+            response, error = yield from attempt_all(steps)
+            if error is None:
+                return cast("PromptResponse[Any]", response)
             error = self._lose(error)
             yield AgentErrorStreamEvent(error, self.usage)
             raise error
@@ -266,13 +261,13 @@ class Conduct(Policy):
                 except StopIteration as stop:
                     parsed = stop.value
                     break
-                if isinstance(event, AgentEvent):  # made by the policy
-                    yield event
-                    continue
-                self._last = event
                 translate = translations.get(type(event))
                 if translate is not None:
                     yield from translate(event)
+                elif isinstance(event, AgentEvent):  # made by the policy
+                    yield event
+                    continue
+                self._last = event
         finally:
             run.closing = self.closing
             steps.close()
@@ -296,7 +291,7 @@ class Conduct(Policy):
     ) -> Mapping[Type[Event], Callable[[Any], Sequence[AgentEvent]]]:
         """Return what makes this door's events of the loop's, where any come of it."""
         found: Dict[Type[Event], Callable[[Any], Sequence[AgentEvent]]] = {}
-        if self._streaming or self._settings.observers:
+        if self._streaming and not self._held:
             found[TextPartialEvent] = self._text
             found[ReasonPartialEvent] = self._thought
         if self._attended:
@@ -304,6 +299,7 @@ class Conduct(Policy):
         if self._journal is not None:
             found[MessageEvent] = self._message
         if self._settings.observers:
+            found[TextPartialEvent] = found[ReasonPartialEvent] = self._watched
             found[RequestEvent] = self._request
             found[TextResetEvent] = self._reset
         return found
@@ -323,17 +319,19 @@ class Conduct(Policy):
         return ()
 
     def _text(self, event: TextPartialEvent) -> Sequence[AgentEvent]:
-        return self._deltas((AgentTextDeltaEvent(self._turn, event.content),))
+        return (AgentTextDeltaEvent(self._turn, event.content),)
 
     def _thought(self, event: ReasonPartialEvent) -> Sequence[AgentEvent]:
-        return self._deltas(reasoning_deltas(self._turn, event.delta))
+        return reasoning_deltas(self._turn, event.delta)
 
-    def _deltas(self, deltas: Sequence[AgentEvent]) -> Sequence[AgentEvent]:
-        if self._settings.observers:
-            if self._first_delta is None:
-                self._first_delta = (time.monotonic() - self._opened) * 1000
-            for delta in deltas if self._streaming else ():
-                self._watch.update(delta)
+    def _watched(self, event: Any) -> Sequence[AgentEvent]:
+        """Show the observers a piece, before or instead of the reader."""
+        if self._first_delta is None:
+            self._first_delta = (time.monotonic() - self._opened) * 1000
+        text = isinstance(event, TextPartialEvent)
+        deltas = self._text(event) if text else self._thought(event)
+        for delta in deltas if self._streaming else ():
+            self._watch.update(delta)
         return () if self._held else deltas
 
     def _progress(self, event: ToolProgressEvent) -> Sequence[AgentEvent]:
@@ -440,7 +438,9 @@ class Conduct(Policy):
     ) -> HookAction | None:
         """Ask the hook, if it has a say; a wish to cancel is raised."""
         hook = self._settings.hook.get(name)
-        action = None if hook is None else hook(about(*values), _CONTROLS)
+        if hook is None:
+            return None
+        action = hook(about(*values), _CONTROLS)
         if action is None:
             return None
         if not isinstance(action, HookAction):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, List, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from .callback import Bound
 from .dispatch import Call, to_content
@@ -184,7 +184,9 @@ class Pipeline:
             skipped=call.status == "not_run",
         )
 
-    def _named(self, *names: str) -> List[Bound]:
+    def _named(self, *names: str) -> Sequence[Bound]:
+        if not self._stages:
+            return ()
         return [stage[n] for stage in self._stages for n in names if n in stage]
 
 

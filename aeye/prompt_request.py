@@ -22,7 +22,6 @@ from typing import (
     Optional,
     Sequence,
     TypeVar,
-    cast,
     overload,
 )
 
@@ -78,9 +77,9 @@ class AgentStream(Generic[E, T]):
         return self
 
     def __next__(self) -> E:
-        if self._closed:
-            raise StopIteration
         if self._events is None:
+            if self._closed:
+                raise StopIteration
             self._run, self._events = self._begin()
         while True:
             try:
@@ -88,11 +87,11 @@ class AgentStream(Generic[E, T]):
             except StopIteration as stop:
                 self._told = stop.value or self._told
                 raise
-            item = self._pick(event)
-            if event.type == "error" and not self._raises:
+            item: E = self._pick(event)
+            if not self._raises and event.type == "error":
                 self.close()
             if item is not _SKIP:
-                return cast(E, item)
+                return item
 
     def __enter__(self) -> AgentStream[E, T]:
         return self
