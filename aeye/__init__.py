@@ -194,6 +194,7 @@ if TYPE_CHECKING:
     from .tools import Tool as Tool
     from .tools import ToolApproval as ToolApproval
     from .tools import tool as tool
+    from .trace_recorder import TraceRecorder as TraceRecorder
     from .usage import AudioUsage as AudioUsage
     from .usage import EmbeddingUsage as EmbeddingUsage
     from .usage import ImageOutput as ImageOutput
@@ -360,6 +361,7 @@ __all__ = [
     "ToolResult",
     "ToolStartEvent",
     "ToolSuspendEvent",
+    "TraceRecorder",
     "TransportError",
     "TruncatedError",
     "Usage",
@@ -621,6 +623,7 @@ _MODULES = {
         "ToolApproval",
         "tool",
     ),
+    "trace_recorder": ("TraceRecorder",),
     "usage": (
         "AudioUsage",
         "EmbeddingUsage",

@@ -132,6 +132,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     strict.add_argument("--non-strict", action="store_true")
 
+    trace = commands.add_parser(
+        "trace", parents=[common], help="make a page of what a TraceRecorder wrote"
+    )
+    trace.set_defaults(command=_trace)
+    trace.add_argument("file", metavar="FILE", help="lines of JSON")
+    trace.add_argument(
+        "-o", "--output", metavar="HTML", help="else FILE's name with .html; - prints"
+    )
+
     models = commands.add_parser(
         "models", parents=[common], help="list vendors, keys and what models can do"
     )
@@ -435,6 +444,39 @@ def _arguments(name: str) -> Schema | None:
     if schema is None:
         raise _UsageError(f"{name}: its schema depends on the context of a run")
     return schema
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from .trace_reader import read_trace
+    from .trace_report import render
+
+    file = Path(options.file)
+    try:
+        with open(file, "rb") as lines:
+            trace = read_trace(lines)
+    except (OSError, ValueError) as exc:
+        raise _UsageError(f"{options.file}: {_reason(exc)}") from exc
+    output = options.output or str(file.with_suffix(".html"))
+    if output != "-" and Path(output).resolve() == file.resolve():
+        raise _UsageError(f"{options.file} is the trace: name another file with -o")
+    if trace.damage:
+        print(f"aeye: {trace.damage}", file=sys.stderr)
+    page = render(trace, file.name).encode()
+    if output == "-":
+        sys.stdout.buffer.write(page)
+        return 0
+    try:
+        Path(output).write_bytes(page)
+    except OSError as exc:
+        raise _UsageError(f"-o {output}: {_reason(exc)}") from exc
+    print(f"aeye: wrote {output}", file=sys.stderr)
+    return 0
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _models(options: argparse.Namespace) -> int:
