@@ -2,7 +2,8 @@
 
 A request is made by ``agent.prompt(…)``, ``session.prompt(…)`` or
 ``prompt.request(…)``, used once, and knows nothing of what made it: it is given a
-function that starts a run.
+function that starts a run. All that a package needs to speak of requests can be
+imported from here, without agents and prompts.
 """
 
 from __future__ import annotations
@@ -26,23 +27,46 @@ from typing import (
 )
 
 from .agent_event import (
+    AgentChildStreamEvent,
+    AgentChildStreamEventWithoutToolCallDeltas,
+    AgentChildStreamEventWithToolCallDeltas,
+    AgentErrorStreamEvent,
     AgentEvent,
     AgentStreamEvent,
+    AgentStreamEventWithoutToolCallDeltas,
+    AgentStreamEventWithToolCallDeltas,
     AgentStreamOptions,
+    AgentToolCallDeltaEvent,
     AgentToolEvent,
 )
 from .conduct import Conduct, Events, PromptResponse, Settings, Start
 from .context import Context
+from .errors import MaxTurnsError, PromptCancelledError, ToolApprovalRequiredError
 from .hooks import bind_approvals, bind_hook
 from .message import Message
 from .middleware import bind_middleware
 from .observer import AgentTraceOptions, check_observer
-from .retry import CompletionRetryOptions
+from .retry import CompletionRetryContext, CompletionRetryOptions
 
-if TYPE_CHECKING:
-    from .agent_event import AgentStreamEventWithoutToolCallDeltas
-
-__all__ = ["AgentStream", "PromptRequest", "PromptResponse"]
+__all__ = [
+    "AgentChildStreamEvent",
+    "AgentChildStreamEventWithToolCallDeltas",
+    "AgentChildStreamEventWithoutToolCallDeltas",
+    "AgentErrorStreamEvent",
+    "AgentStream",
+    "AgentStreamEvent",
+    "AgentStreamEventWithToolCallDeltas",
+    "AgentStreamEventWithoutToolCallDeltas",
+    "AgentStreamOptions",
+    "AgentToolCallDeltaEvent",
+    "CompletionRetryContext",
+    "CompletionRetryOptions",
+    "MaxTurnsError",
+    "PromptCancelledError",
+    "PromptRequest",
+    "PromptResponse",
+    "ToolApprovalRequiredError",
+]
 
 T = TypeVar("T")
 E = TypeVar("E", covariant=True)
