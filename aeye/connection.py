@@ -80,7 +80,10 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
     for what, value in (("model", name), ("base_url", base_url), ("api_key", api_key)):
         if not isinstance(value, (str, type(None))):
             raise TypeError(f"{what} is a text, not a {type(value).__name__}")
-    rehearses = name.partition(":")[0].lower() == _REHEARSAL
+    if session is not None and not callable(getattr(session, "send", None)):
+        raise TypeError(f"session is a requests.Session, not {session!r:.80}")
+    name = name.strip()
+    rehearses = name.partition(":")[0].strip().lower() == _REHEARSAL
     _check_names(context, rehearses)
     pause, retry = _timeout(timeout), Retry(_count("max_retries", max_retries))
     given, rows = _headers(headers), _facts(facts)
@@ -186,8 +189,8 @@ def _rehearse(target: str, options: Dict[str, Any]) -> Context:
 
 
 def _split(name: str) -> tuple[Vendor, str]:
-    known = [vendor.name for vendor in VENDORS]
-    before, colon, model = name.partition(":")
+    """Return the vendor and the model that *name* names."""
+    before, _, model = (part.strip() for part in name.partition(":"))
     vendor = get_vendor(before)
     if vendor is not None and model:
         return vendor, model
@@ -196,43 +199,77 @@ def _split(name: str) -> tuple[Vendor, str]:
             f"{name!r} names no model: say '{vendor.name}:{vendor.example}', "
             "for example"
         )
-    if not colon:
-        meant = _meant(name)
-        if meant is not None:
-            raise ValueError(f"{name!r} names no model: did you mean {meant!r}?")
-        close = [f"'{vendor}:{name}'" for vendor in known[:2]]
+    known = ", ".join(vendor.name for vendor in VENDORS)
+    if before and model:
+        meant = _meant(before, model)
+        hint = f"did you mean {meant!r}? " if meant else ""
         raise ValueError(
-            f"{name!r} does not say whose model it is: say {' or '.join(close)}, with "
-            f"one of {', '.join(known)}"
+            f"there is no vendor {before!r} (in {name!r}): {hint}the vendors are "
+            f"{known} and {_REHEARSAL}; another host that speaks one of their formats "
+            "is named with base_url="
         )
-    near = difflib.get_close_matches(before.lower(), [*known, _REHEARSAL], 1, 0.6)
-    hint = f"did you mean '{near[0]}:{model}'? " if near else ""
+    meant = _meant_alone(before or model)
+    if meant:
+        raise ValueError(
+            f"{name!r} does not say who runs the model: did you mean {meant!r}?"
+        )
     raise ValueError(
-        f"there is no vendor {before!r} (in {name!r}): {hint}There are "
-        f"{', '.join(known)} and {_REHEARSAL}; for another host that speaks one of "
-        "their formats, name it with base_url="
+        f"{name!r} does not say who runs the model: say 'VENDOR:{before or model}', "
+        f"with one of {known}"
     )
 
 
-def _meant(name: str) -> str | None:
+def _near(word: str, cutoff: float) -> str | None:
+    names = [*(vendor.name for vendor in VENDORS), _REHEARSAL]
+    near = difflib.get_close_matches(word.lower(), names, 1, cutoff)
+    return near[0] if near else None
+
+
+def _maker(model: str) -> Vendor | None:
+    """Return the vendor whose own models have names like *model*."""
+    return next((v for v in VENDORS if model.lower().startswith(v.prefixes)), None)
+
+
+def _meant(before: str, model: str) -> str | None:
+    """Return what *before*, which is no vendor, was perhaps to be, with its model."""
+    vendor = _maker(before)
+    if vendor is not None:
+        own = model.lower().startswith(vendor.prefixes)
+        return f"{vendor.name}:{model if own else vendor.example}"
+    near = _near(before, 0.6)
+    return f"{near}:{model}" if near else None
+
+
+def _meant_alone(name: str) -> str | None:
     """Return what *name*, which has no colon, was perhaps to be."""
     before, slash, model = name.partition("/")
-    names = [*(vendor.name for vendor in VENDORS), _REHEARSAL]
-    near = difflib.get_close_matches(before.lower(), names, 1, 0.75)
-    if not near:
-        return None
-    vendor = get_vendor(near[0])
-    if slash and model:
-        return f"{near[0]}:{model}"
-    return near[0] if vendor is None else f"{near[0]}:{vendor.example}"
+    if not slash:
+        vendor = _maker(name)
+        if vendor is not None:
+            return f"{vendor.name}:{name}"
+    near = _near(before, 0.75)
+    if near is None or (slash and model):
+        return near and f"{near}:{model}"
+    vendor = get_vendor(near)
+    return near if vendor is None else f"{near}:{vendor.example}"
 
 
 def _base_url(vendor: Vendor, given: str | None, format: str | None) -> str:
     found = (os.environ.get(name, "").strip() for name in vendor.url_names)
     url = given or next((value for value in found if value), None)
-    url = url or _own_url(vendor, format or vendor.formats[0])
+    if url is None:
+        if format is not None and format in WIRES and format not in vendor.formats:
+            raise ValueError(
+                f"{vendor.name} speaks {' and '.join(vendor.formats)}, not {format}; a "
+                "host that does is named with base_url="
+            )
+        url = _own_url(vendor, format or vendor.formats[0])
     _check_url(url)
     return url
+
+
+# How addresses end that were copied whole.
+_PATHS = ("/chat/completions", "/v1/responses", "/v1/messages", ":generateContent")
 
 
 def _check_url(url: str | None) -> None:
@@ -248,6 +285,13 @@ def _check_url(url: str | None) -> None:
         raise ValueError(
             "base_url holds a user name or password; give them as headers="
         )
+    path = parts.path.rstrip("/") if good else ""
+    for end in _PATHS:
+        if path.endswith(end):
+            raise ValueError(
+                f"base_url is the address before {end!r}, which is added: not "
+                f"{bare_url(url)!r}"
+            )
     if not good:
         # The original quotes the address, and secrets may be in it.
         raise ValueError(
@@ -296,6 +340,8 @@ def _key(
         given = given.strip()
         if not given or not given.isascii() or not given.isprintable():
             raise ValueError("api_key is printable ASCII text, and not empty")
+        if " " in given:
+            raise ValueError("api_key is the key alone: no 'Bearer', and no blanks")
     key = ApiKey(given, vendor.key_names)
     if key.get() is None and not vendor.keyless and not headers:
         raise ValueError(
@@ -307,6 +353,8 @@ def _key(
 
 def _facts(given: Mapping[str, Any] | None) -> Tuple[Tuple[str, Any], ...]:
     found: Dict[str, Any] = {}
+    if not isinstance(given, (Mapping, type(None))):
+        raise TypeError(f"facts is a dict of rows, not {given!r:.80}")
     for name, value in (given or {}).items():
         if name not in _FACTS:
             raise TypeError(f"facts has no {name!r}; it has {sorted(_FACTS)}")
@@ -319,6 +367,8 @@ def _facts(given: Mapping[str, Any] | None) -> Tuple[Tuple[str, Any], ...]:
 def _headers(given: Mapping[Any, Any] | None) -> Optional[Dict[str, str]]:
     if given is None:
         return None
+    if not isinstance(given, Mapping):
+        raise TypeError(f"headers is a dict, not a {type(given).__name__}")
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"headers are text, which {name!r} or its value is not")

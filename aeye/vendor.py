@@ -56,8 +56,9 @@ class Vendor:
     header_names: Tuple[Tuple[str, str], ...] = ()
     facts: ModelFacts = field(default_factory=ModelFacts)
     models: Tuple[ModelRule, ...] = ()
-    # A model to show in messages.
+    # A model to show in messages, and how the names of its own models begin.
     example: str = "MODEL"
+    prefixes: Tuple[str, ...] = ()
     # Where this was read, and when; and the same of the models.
     source: Tuple[str, str] = ("", "")
     models_source: Tuple[str, str] = ("", "")
@@ -141,6 +142,7 @@ OPENAI = Vendor(
     formats=("responses", "chat"),
     models=_OPENAI_MODELS,
     example="gpt-5-mini",
+    prefixes=("gpt", "chatgpt", "o1", "o3", "o4"),
     source=("https://github.com/openai/openai-python (3.57.0)", "2026-11-30"),
     models_source=("https://github.com/pydantic/pydantic-ai (4fda389)", "2026-11-30"),
 )
@@ -252,6 +254,7 @@ ANTHROPIC = Vendor(
     facts=ModelFacts(inputs=frozenset({"image", "file"}), file_urls=True),
     models=_CLAUDE_MODELS,
     example="claude-sonnet-5-5",
+    prefixes=("claude",),
     source=("https://platform.claude.com/docs/en/api/messages", "2026-11-30"),
     models_source=(
         "https://platform.claude.com/docs/en/about-claude/models/overview",
@@ -317,6 +320,7 @@ GOOGLE = Vendor(
         ),
     ),
     example="gemini-3.6-flash",
+    prefixes=("gemini", "gemma"),
     source=("https://ai.google.dev/api/generate-content", "2026-11-30"),
     models_source=("https://ai.google.dev/gemini-api/docs/thinking", "2026-11-30"),
 )
@@ -409,6 +413,7 @@ DEEPSEEK = Vendor(
         ),
     ),
     example="deepseek-chat",
+    prefixes=("deepseek",),
     source=("https://api-docs.deepseek.com/guides/thinking_mode", "2026-11-30"),
     models_source=("https://api-docs.deepseek.com/guides/thinking_mode", "2026-11-30"),
 )
@@ -437,6 +442,7 @@ XAI = Vendor(
         ),
     ),
     example="grok-4",
+    prefixes=("grok",),
     source=(
         "https://docs.x.ai/developers/model-capabilities/text/comparison.md",
         "2026-12-01",
@@ -460,6 +466,7 @@ MISTRAL = Vendor(
     ),
     models=(ModelRule(r"magistral", {"thinks": True}),),
     example="mistral-medium-latest",
+    prefixes=("mistral", "magistral", "ministral", "codestral", "devstral"),
     source=("https://github.com/mistralai/client-python (05629d2)", "2026-11-30"),
     models_source=(
         "https://github.com/mistralai/client-python (05629d2)",

@@ -152,7 +152,20 @@ def test_headers_instead_of_a_key() -> None:
         ("opnai", "did you mean 'openai:gpt-5-mini'"),
         ("OpenAI/gpt-5-mini", "did you mean 'openai:gpt-5-mini'"),
         ("zzz:m", "there is no vendor 'zzz'"),
-        ("gpt-5-mini", "'openai:gpt-5-mini'"),
+        ("gpt-5-mini", "did you mean 'openai:gpt-5-mini'"),
+        ("o3", "did you mean 'openai:o3'"),
+        ("claude-opus-5", "did you mean 'anthropic:claude-opus-5'"),
+        ("gemini-3.6-flash", "did you mean 'google:gemini-3.6-flash'"),
+        ("grok-4", "did you mean 'xai:grok-4'"),
+        ("mistral-large-latest", "did you mean 'mistral:mistral-large-latest'"),
+        ("deepseek-chat", "did you mean 'deepseek:deepseek-chat'"),
+        ("gemini:gemini-2.5-pro", "did you mean 'google:gemini-2.5-pro'"),
+        ("claude:opus", "did you mean 'anthropic:claude-sonnet-5-5'"),
+        ("gpt:5", "did you mean 'openai:gpt-5-mini'"),
+        ("llama.cpp:x", "did you mean 'llamacpp:x'"),
+        ("llama3.2", "say 'VENDOR:llama3.2', with one of openai, "),
+        (":gpt-5", "did you mean 'openai:gpt-5'"),
+        (":", "say 'VENDOR:', with one of openai"),
         ("openai:", "names no model"),
         ("openai", "names no model: say 'openai:gpt-5-mini'"),
     ],
@@ -219,6 +232,30 @@ def test_wrong_addresses(url: str) -> None:
     assert "pw" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "end",
+    ["/chat/completions", "/responses/", "/messages", "/models/m:generateContent"],
+)
+def test_addresses_with_their_path(end: str) -> None:
+    """An address that was copied whole is refused, with what to leave out."""
+    with pytest.raises(ValueError, match="base_url is the address before"):
+        connect("openai:m", api_key="k", base_url=f"https://x/v1{end}")
+
+
+def test_formats_elsewhere() -> None:
+    """At another address a vendor may speak what it does not speak at its own."""
+    ctx = connect("openai:m", api_key="k", base_url="https://x", format="gemini")
+
+    assert provider(ctx).wire.name == "gemini"
+
+
+def test_blanks_around_names() -> None:
+    """Blanks around a name are none of it."""
+    found = provider(connect(" openai : gpt-5 ", api_key="k"))
+
+    assert (found.vendor.name, found.model) == ("openai", "gpt-5")
+
+
 def test_vendors_in_capitals() -> None:
     """A vendor's name is known however it is written; a model's is as it is."""
     assert provider(connect("OpenAI:GPT-5", api_key="k")).model == "GPT-5"
@@ -236,7 +273,12 @@ def test_vendors_in_capitals() -> None:
         ({"max_retries": True}, ValueError, "max_retries"),
         ({"api_key": " "}, ValueError, "api_key"),
         ({"api_key": "schlüssel"}, ValueError, "api_key"),
+        ({"api_key": "Bearer sk-secret"}, ValueError, "no 'Bearer'"),
         ({"headers": {"X": 1}}, TypeError, "headers"),
+        ({"headers": [("X", "1")]}, TypeError, "headers is a dict, not a list"),
+        ({"facts": [1]}, TypeError, "facts is a dict"),
+        ({"session": "s"}, TypeError, "session is a requests.Session"),
+        ({"format": "gemini"}, ValueError, "openai speaks responses and chat, not gem"),
         ({"headers": {"X": "sk-secret\n"}}, ValueError, "the header 'X'"),
         ({"headers": {"X": "é"}}, ValueError, "the header 'X'"),
         ({"facts": {"strict": True}}, TypeError, "facts has no 'strict'"),
