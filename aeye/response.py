@@ -133,6 +133,8 @@ class _Call:
     call: ToolCall
     pieces: list[str] = field(default_factory=list)
     done: bool = False
+    # The vendor's second id, which the whole call may come under.
+    call_id: str | None = None
 
     def finished(self) -> ToolCall:
         if self.done or not self.pieces:
@@ -240,6 +242,7 @@ class Collector:
             if delta.mode == "replace":
                 entry.pieces = []  # anew: an event may still hold the old list
             entry.pieces.append(delta.arguments)
+            entry.call_id = entry.call_id or delta.call_id
             delta = replace(delta, id=entry.call.id, name=entry.call.name)
         if call is not None:
             entry = self._find(call, whole=True) or self._open(call)
@@ -259,7 +262,8 @@ class Collector:
         """
         last = named = None
         for entry in reversed(self._calls):
-            if entry.done or said.id not in ("", entry.raw, entry.call.id):
+            known = ("", entry.raw, entry.call.id, entry.call_id)
+            if entry.done or said.id not in known:
                 continue
             last = last or entry
             if said.name and entry.call.name not in ("", said.name):

@@ -127,6 +127,17 @@ def test_pieces_of_two_open_calls_with_one_id() -> None:
     assert [(call.name, call.arguments) for call in found] == [("f", "1"), ("g", "2")]
 
 
+def test_a_call_with_two_ids() -> None:
+    """A whole call may come under the second id that its pieces told of."""
+    chunks = [
+        Chunk(tool_call_arguments=ToolCallDelta("item", "f", "[1", call_id="call")),
+        Chunk(tool_call_arguments=ToolCallDelta("item", "f", "]", call_id="call")),
+        Chunk(tool_call=ToolCall("call", "f", "[1]")),
+    ]
+
+    assert join(chunks).tool_calls == (ToolCall("item", "f", "[1]"),)
+
+
 def test_an_answer_that_begins_anew() -> None:
     """Thoughts and open calls are dropped, and their ids are free again."""
     open_call, whole = ToolCall("1", "a"), ToolCall("2", "b", "{}")
