@@ -48,6 +48,7 @@ from .agent_event import (
 )
 from .callback import Bound, attempt, attempt_all
 from .context import Context
+from .decision import unanswered
 from .dispatch import Call
 from .errors import (
     AbortedError,
@@ -100,6 +101,7 @@ from .retry import (
 from .schema import Schema
 from .tools import ToolApproval, natural_arguments
 from .usage import Usage
+from .window import repair
 
 __all__ = ["Conduct", "Events", "PromptResponse", "Settings", "Start"]
 
@@ -406,7 +408,7 @@ class Conduct(Policy):
     def _lose(self, error: Exception) -> Exception:
         """Tell everybody that the run has failed; return the error to raise."""
         self._dress(error)
-        args = RunErrorArgs(error, self.usage, (*self._history, *self.messages))
+        args = RunErrorArgs(error, self.usage, self._whole())
         _, instead = attempt(self._ask, "on_run_error", lambda: args)
         if isinstance(instead, PromptCancelledError):
             instead.__cause__ = error
@@ -419,10 +421,18 @@ class Conduct(Policy):
             self._journal.fail(error, self.messages)
         return error
 
+    def _whole(self) -> tuple[Message, ...]:
+        """Return the history and the new messages, replies in the order of the calls.
+
+        A run that goes on where calls wait replies after their finished siblings.
+        """
+        said = (*self._history, *self.messages)
+        return repair(said, pending=frozenset(call.id for call in unanswered(said)))
+
     def _dress(self, error: Exception) -> None:
         """Put the run's messages and cost on *error*, as this door counts them."""
         if isinstance(error, PromptCancelledError):
-            error.chat_history = (*self._history, *self.messages)
+            error.chat_history = self._whole()
         if isinstance(error, PromptError):
             error.usage = self.usage
             if self._run is not None:

@@ -554,6 +554,8 @@ class Batch:
             yield from self._heed(call, answer, error)
             return False
         if self._setup.abort.is_set():  # while somebody was asked, or told
+            call.settle("not_run", NOT_RUN["aborted"])
+            yield from self._after(call)
             return False
         call.status, call.started = "running", True
         tool = cast(Tool[Any], call.tool)

@@ -7,6 +7,7 @@ do nothing by default. A run's state lives in its ``Run`` and nowhere else.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 from typing import (
     Any,
@@ -777,7 +778,8 @@ class Run:
         self._request = self._request.with_config(config)
         limit = wish.get("max_iterations")
         if limit is not None and limit >= 0:
-            self._budget = self._iteration + limit
+            most = self.policy.max_turns
+            self._budget = min(self._iteration + limit, _first(most, sys.maxsize))
             if limit == 0:
                 return False
         self._output_left = _first(wish.get("output_retries"), self._output_left)

@@ -29,6 +29,7 @@ from typing import (
 
 from .callback import attempt, refuse_async
 from .message import Message
+from .window import repair
 
 if TYPE_CHECKING:
     import sqlite3
@@ -399,7 +400,8 @@ class Journal:
         self._turn = number
 
     def end(self) -> None:
-        """The run has its result."""
+        """The run has its result: calls that it left without a reply get one."""
+        self._open.clear()
         self._save()
 
     def fail(self, error: BaseException, messages: Sequence[Message]) -> None:
@@ -410,7 +412,8 @@ class Journal:
 
     def _save(self) -> None:
         if self._pending and not self._open:
-            group, self._pending = tuple(self._pending), []
+            # Replies in the order of the calls: some may have waited.
+            group, self._pending = repair(self._pending), []
             self._store.append(self._context, self._run_id, self._turn, group)
 
 

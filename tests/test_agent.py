@@ -14,6 +14,7 @@ from aeye.callback import attempt
 from aeye.context import Abort, Context, Result
 from aeye.errors import (
     MaxTurnsError,
+    PromptCancelledError,
     PromptSuspend,
     ToolApprovalRequiredError,
 )
@@ -422,6 +423,24 @@ class TestResuming:
         response = agent.resume(error.messages, {"p1": decision}).send()
 
         assert (ran, response.messages[0].text) == ([], reply)
+
+    def test_a_failure_tells_everything_in_order(self) -> None:
+        """The reply that came late stands where its call stood among the others."""
+        batch = calls(("pay", {"to": "Ann"}, "p1"), ("add", {"a": 1, "b": 1}, "a1"))
+        agent, _, _ = self.paying(batch, KeyError("down"))
+        error = self.waiting(agent)
+        seen: list[Any] = []
+
+        def note(args: Any) -> Any:
+            seen.append(args.messages)
+            return cancel_prompt("enough")
+
+        request = agent.resume(error, {"p1": True}).with_hook({"on_run_error": note})
+        _, failure = attempt(request.send)
+
+        assert [m.tool_call_id for m in seen[0][-2:]] == ["p1", "a1"]
+        assert isinstance(failure, PromptCancelledError)
+        assert failure.chat_history == seen[0]
 
     def test_from_saved_messages(self) -> None:
         """The messages can be written down and read in between; so can the error."""

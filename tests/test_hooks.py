@@ -11,7 +11,9 @@ import pytest
 
 from aeye.agent import Agent
 from aeye.callback import attempt
+from aeye.context import Abort
 from aeye.errors import (
+    AbortedError,
     CapabilityError,
     PromptCancelledError,
     ServerError,
@@ -589,3 +591,23 @@ class TestApprovals:
         assert seen == ["-", "-", "r"]
         with pytest.raises(TypeError, match="approval"):
             Tool("ask", print, schema={}, approval=7)
+
+
+def test_consent_that_comes_too_late() -> None:
+    """A call that was asked about has a result, also where an abort came first."""
+    signal, seen = Abort(), []
+
+    def consent(request: Any) -> bool:
+        signal.set()
+        return True
+
+    asked = Tool("asked", lambda args: "done", schema={}, approval=True)
+    model = ScriptedModel(calls(("asked", {}, "c1")))
+    agent = Agent("", model.context(signal=signal), tools=[asked], approvals=consent)
+
+    with pytest.raises(AbortedError):
+        agent.prompt("hi").with_hook({"on_tool_result": seen.append}).send()
+
+    (told,) = seen
+    assert (told.tool_call_id, told.skipped) == ("c1", True)
+    assert told.result == "[aborted: the run was aborted before this call was run]"

@@ -12,7 +12,7 @@ import pytest
 
 from aeye.agent import Agent
 from aeye.callback import attempt
-from aeye.errors import ServerError, ToolApprovalRequiredError
+from aeye.errors import ServerError, ToolApprovalRequiredError, ToolInterrupt
 from aeye.hooks import cancel_prompt
 from aeye.memory import (
     InMemoryStore,
@@ -21,6 +21,7 @@ from aeye.memory import (
     SQLiteStore,
 )
 from aeye.message import Message, Part, Reasoning
+from aeye.prompt import Prompt
 from aeye.testing import ScriptedModel, calls
 from aeye.tools import Tool, tool
 
@@ -371,6 +372,50 @@ class TestSessions:
             *few_shot,
             *chat.messages()[:-1],
         )
+
+    @pytest.mark.parametrize("policy", ["message", "turn", "run"])
+    def test_resuming_one_of_several(self, store: Any, policy: Any) -> None:
+        """Replies are held in the order of the calls, whichever came last."""
+
+        @tool(approval=True)
+        def pay() -> str:
+            """Pay."""
+            return "paid"
+
+        @tool
+        def look() -> str:
+            """Look."""
+            return "seen"
+
+        batch = calls(("pay", {}, "p1"), ("look", {}, "l1"))
+        model = ScriptedModel(batch, "done")
+        memory = MemoryOptions(store, policy)
+        agent = Agent("", model.context(), tools=[pay, look], memory=memory)
+        chat = agent.session("s")
+        _, error = attempt(chat.prompt("go").send)
+
+        chat.resume(error, {"p1": True}).send()
+
+        held = [m.tool_call_id for m in chat.messages() if m.role == "tool"]
+        assert held == ["p1", "l1"]
+
+    def test_replies_that_were_not_wanted(self, store: Any) -> None:
+        """What a stopped run says without replies is held with them."""
+
+        @tool
+        def stop() -> str:
+            """Stop."""
+            raise ToolInterrupt
+
+        model = ScriptedModel(calls(("stop", {}, "s1")))
+        prompt = Prompt("p", "", tools=[stop], tools_complete=False)
+        chat = Agent(prompt, model.context(), memory=store).session("s")
+
+        response = chat.prompt("go").send()
+
+        assert roles(response.messages) == ["user", "assistant"]
+        assert roles(chat.messages()) == ["user", "assistant", "tool"]
+        assert chat.messages()[-1].text == "[interrupted]"
 
     @pytest.mark.parametrize(
         ("policy", "replies"),

@@ -731,6 +731,18 @@ class TestTurnLimit:
         assert (model.calls, caught.value.prompt) == (0, user("hi"))
         assert caught.value.chat_history == (user("hi"),)
 
+    def test_holds_whatever_the_prompt_wishes(self) -> None:
+        """A ``reconfig`` may lower the number, and not raise it."""
+        model = ScriptedModel(ROUND)
+        prompt = Prompt(
+            "p", "x", tools=[add], reconfig=lambda stats: {"max_iterations": 9}
+        )
+
+        with pytest.raises(MaxTurnsError):
+            Agent(prompt, model.context()).prompt("hi").max_turns(2).send()
+
+        assert model.calls == 2
+
     def test_lifts_the_prompts_own_limits(self) -> None:
         """Twelve tool rounds fit in the default of twenty turns."""
         rounds = [calls(("add", {"a": n, "b": 1})) for n in range(12)]
