@@ -92,9 +92,10 @@ a { color: var(--model); }
   padding: .7rem .9rem;
 }
 .tiles dt { color: var(--soft); font-size: .82rem; }
-.tiles dd { margin: 0; font-size: 1.35rem; font-weight: 600; line-height: 1.3; }
+.tiles dd { margin: 0; font-size: 1.3rem; font-weight: 600; white-space: nowrap; }
 .tiles small {
   display: block; font-size: .8rem; font-weight: 400; color: var(--soft);
+  white-space: normal; line-height: 1.3;
 }
 .tiles .bad dd { color: var(--bad); }
 .tiles .warn dd { color: var(--warn); }
@@ -117,6 +118,7 @@ a { color: var(--model); }
   display: inline-block; width: .8rem; height: .8rem; border-radius: 3px;
   margin-right: .4rem; vertical-align: -1px; background: var(--model);
 }
+.key li i:not(:first-child) { margin-left: .4rem; }
 .key .waits { background: var(--wait); }
 .key .tool { background: var(--tool); }
 .key .nested { background: none; border: 2px solid var(--run); }

@@ -212,6 +212,7 @@ class _Reading:
     def _model_error(self, record: Json, moment: float) -> None:
         call = self._calls[record["id"]]
         call.end, call.error = moment, dict(record["error"])
+        call.response = _object(record, "response")
 
     def _tool_start(self, record: Json, moment: float) -> None:
         tool = ToolSpan(

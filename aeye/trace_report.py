@@ -20,6 +20,11 @@ _OPEN_RUNS = 5
 _MAX_PROBLEMS = 50
 # Characters of what a row shows of arguments and answers.
 _HINT = 160
+# Seconds between the marks of an axis.
+_STEPS: Tuple[float, ...] = (
+    *(n * 10.0**power for power in range(-6, 0) for n in (1, 2, 5)),
+    *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 86400),
+)
 # What happened, as a badge says it: the words and the kind.
 _STATUS = {
     "completed": "good",
@@ -59,14 +64,16 @@ def render(trace: Trace, name: str) -> str:
 _KEY = """<ul class="key" aria-label="Colours">
 <li><i class="waits"></i>waiting for the model</li><li><i></i>model answers</li>
 <li><i class="tool"></i>tool</li><li><i class="nested"></i>nested run</li>
-<li><i class="failed"></i>failed</li></ul>"""
+<li><i class="failed"></i>failed</li>
+<li>tokens: <i class="waits"></i>cached <i></i>read <i class="tool"></i>written</li>
+</ul>"""
 
 
 def seconds(span: float) -> str:
     """Return a length of time as people say it.
 
-    >>> seconds(0.0004), seconds(0.0123), seconds(2.5), seconds(75)
-    ('0.4 ms', '12 ms', '2.50 s', '1 min 15 s')
+    >>> seconds(0.0004), seconds(0.0123), seconds(2.5), seconds(75), seconds(3725)
+    ('0.4 ms', '12 ms', '2.50 s', '1m 15s', '1h 2m')
     """
     if span < 0.00995:
         return f"{span * 1000:.1f} ms"
@@ -75,7 +82,18 @@ def seconds(span: float) -> str:
     if span < 59.995:
         return f"{span:.2f} s"
     minutes, rest = divmod(round(span), 60)
-    return f"{minutes} min {rest} s"
+    if minutes < 60:
+        return f"{minutes}m {rest}s" if rest else f"{minutes}m"
+    return f"{minutes // 60}h {minutes % 60}m"
+
+
+def count(number: float) -> str:
+    """Return a number of tokens.
+
+    >>> count(12345), count(32_800_000)
+    ('12,345', '32.8 M')
+    """
+    return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:.1f} M"
 
 
 def money(cost: float) -> str:
@@ -87,15 +105,27 @@ def money(cost: float) -> str:
     return f"${cost:.2f}" if cost >= 1 else f"${cost:.4f}"
 
 
-def ticks(span: float) -> Tuple[float, int]:
-    """Return the step of an axis of *span* seconds, and how many steps fit.
+def tick_step(span: float) -> float:
+    """Return the seconds between the marks of an axis of *span* seconds.
 
-    >>> ticks(2.3)
-    (0.5, 4)
+    >>> tick_step(0.0023), tick_step(2.3), tick_step(75), tick_step(5000)
+    (0.0005, 0.5, 15, 900)
     """
-    power = 10.0 ** math.floor(math.log10(span / 4)) if span > 0 else 1.0
-    step = next(n for n in (1, 2, 5, 10) if n * power * 6 >= span) * power
-    return step, int(span / step + 1e-9)
+    for step in _STEPS:
+        if step * 6 >= span:
+            return step
+    return 86400.0 * math.ceil(span / 6 / 86400)
+
+
+def tick_label(moment: float) -> str:
+    """Return what stands at a mark.
+
+    >>> tick_label(0.0005), tick_label(0.25), tick_label(1.5), tick_label(90)
+    ('0.5 ms', '250 ms', '1.5 s', '1m 30s')
+    """
+    if moment < 0.9995:
+        return f"{moment * 1000:.3g} ms"
+    return f"{moment:.3g} s" if moment < 60 else seconds(moment)
 
 
 @dataclass
@@ -132,11 +162,11 @@ class _Writer:
         """Return a run that began in no other, with an axis of its own."""
         end = _last(run)
         axis = _Axis(run.start, max(end - run.start, 1e-6))
-        step, count = ticks(axis.length)
+        step = tick_step(axis.length)
         marks = "".join(
             f'<span style="left:{axis.left(run.start + n * step)}%">'
-            f"{seconds(n * step) if n else '0'}</span>"
-            for n in range(count + 1)
+            f"{tick_label(n * step) if n else '0'}</span>"
+            for n in range(7)
             if n * step <= axis.length * 0.97
         )
         return "\n".join(
@@ -324,7 +354,7 @@ class _Writer:
         read, wrote = usage.get("input", 0), usage.get("output", 0)
         if not read and not wrote:
             return ""
-        words = f"{read:,.0f} in · {wrote:,.0f} out"
+        words = f"{count(read)} in · {count(wrote)} out"
         if not scaled or not self.peak:
             return words
         cached = min(usage.get("cached", 0), read)
@@ -372,10 +402,10 @@ def _tiles(
     yield "Runs", str(len(trace.runs)), f"{nested} nested" if nested else "", ""
     yield "Duration", seconds(took), "", ""
     yield "Model calls", f"{len(calls):,}", _count(len(tools), "tool call"), ""
-    cached = f"{total['cached']:,.0f} cached" if total["cached"] else ""
-    yield "Tokens in", f"{total['input']:,.0f}", cached, ""
-    thought = f"{total['reasoning']:,.0f} reasoning" if total["reasoning"] else ""
-    yield "Tokens out", f"{total['output']:,.0f}", thought, ""
+    cached = f"{count(total['cached'])} cached" if total["cached"] else ""
+    yield "Tokens in", count(total["input"]), cached, ""
+    thought = f"{count(total['reasoning'])} reasoning" if total["reasoning"] else ""
+    yield "Tokens out", count(total["output"]), thought, ""
     if total["cost"]:
         yield "Cost", money(total["cost"]), "", ""
     again, resets = notes.count("completion.retry"), notes.count("completion.reset")

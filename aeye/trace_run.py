@@ -272,7 +272,10 @@ class WatchedRun:
         if error is not None:
             said = self._spelling.error(error)
             if self._open is not None:
-                self._run.write("model_error", id=self._open, error=said)
+                heard = {"content": self._spelling.text("".join(self._texts))}
+                self._run.write(
+                    "model_error", id=self._open, error=said, response=heard
+                )
             for call in self._tools.values():
                 self._run.write("tool_error", id=call, error=said)
             self._run.fail(error, usage)
