@@ -386,6 +386,31 @@ def test_answers_cut_by_something_else(format: str) -> None:
     assert caught.value.partial in ("So", "I see.")
 
 
+def test_answers_that_begin_anew() -> None:
+    """Who reads along is told that a thought does not count; the run has the second."""
+    begun = [
+        {"type": "message_start", "message": {}},
+        *block_events(
+            0,
+            {"type": "thinking", "thinking": ""},
+            type="thinking_delta",
+            thinking="Hm.",
+        ),
+    ]
+    text = block_events(1, {"type": "text", "text": ""}, type="text_delta", text="Yes.")
+    ends = [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}]
+    lines = [json.dumps(event) for event in [*begun, *begun, *text, *ends]]
+    ctx = context("messages", sse(lines), kind="sse")
+
+    told = list(Prompt("p", "Hi").run({}, ctx))
+
+    resets = [event.type for event in told].index("text_reset")
+    thoughts = [event for event in told if event.type in ("reason_partial", "reason")]
+    assert [event.reasoning.text for event in thoughts] == ["Hm.", "Hm.", "Hm."]
+    assert told.index(thoughts[0]) < resets < told.index(thoughts[1])
+    assert told[-1].type == "complete" and told[-1].output == "Yes."
+
+
 # What has no place.
 
 
@@ -568,3 +593,65 @@ def test_every_place(format: str, word: str) -> None:
         else:
             value = word
         check_outcome(format, written(value).encode(), streams=False)
+
+
+# Wordings.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This model's maximum context length is 8 tokens",
+        "Your input exceeds the context window of this model",
+        "Please reduce the length of the messages or completion",
+        "This model's maximum prompt length is 8 but the request has 9",
+        "[input_too_large] the prompt of 9 tokens exceeds budget",
+        "Prompt contains 9 tokens, too large for model with 8 maximum context length",
+        "the request (9 tokens) exceeds the available context size (8 tokens)",
+        "The number of tokens to keep is greater than the context length",
+        "Invalid request: Your request exceeded model token limit: 8",
+        "invalid params, context window exceeds limit",
+        "Input is longer than the model's context length",
+        "Range of input length should be [1, 8]",
+        "Please reduce the length. Current length is 9 while limit is 8",
+        "prompt token count of 9 exceeds the limit of 8",
+        "input length and `max_tokens` exceed context limit: 9 + 1 > 8",
+        "prompt is too long: 9 tokens > 8 maximum",
+    ],
+)
+def test_wordings_of_an_overflow(words: str) -> None:
+    """However a host says that a request does not fit, it is heard."""
+    for body in (
+        {"error": {"message": words}},
+        {"object": "error", "message": words},
+        {"error": {"message": "Provider error", "metadata": {"raw": words}}},
+    ):
+        for format in FORMATS:
+            fault = WIRES[format].decode_error(400, {}, body)
+            assert fault.kind == "context_overflow"
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words", "kind"),
+    [
+        (
+            429,
+            None,
+            "Request too large, maximum context length, tokens per min",
+            "rate",
+        ),
+        (413, "rate_limit_exceeded", "Limit 8 tokens per min, requested 9", "rate"),
+        (400, "string_above_max_length", "Expected a maximum length 8", "other"),
+        (400, "json_validate_failed", "Failed to generate JSON", "other"),
+        (400, "tool_use_failed", "Failed to call a function", "other"),
+        (429, "insufficient_quota", "You exceeded your current quota", "quota"),
+        (400, "content_filter", "The response was filtered", "content_filter"),
+    ],
+)
+def test_wordings_of_no_overflow(
+    status: int, code: str | None, words: str, kind: str
+) -> None:
+    """A limit on something else is not taken for the end of the window."""
+    body = {"error": {"message": words, "code": code}}
+
+    assert WIRES["chat"].decode_error(status, {}, body).kind.startswith(kind)
