@@ -152,7 +152,7 @@ class _Reading:
         """Read one line."""
         try:
             record = json.loads(line)
-            moment, take = _number(record["time"]), _EVENTS[record["event"]]
+            moment, take = _time(record["time"]), _EVENTS[record["event"]]
             take(self, record, moment)
             run = self._runs.get(record.get("run"))
             if run is not None:
@@ -173,7 +173,8 @@ class _Reading:
     def _run_start(self, record: Json, moment: float) -> None:
         about = {k: v for k, v in record.items() if k not in _PLACE}
         agent = str(about.pop("agent", ""))
-        run = RunSpan(record["run"], moment, agent=agent, about=about, heard=moment)
+        name = _text(record, "run")
+        run = RunSpan(name, moment, agent=agent, about=about, heard=moment)
         self._runs[run.id] = run
         parent = record.get("parent")
         if parent in self._tools:
@@ -192,7 +193,7 @@ class _Reading:
     def _model_start(self, record: Json, moment: float) -> None:
         run, request = self._runs[record["run"]], record["request"]
         call = ModelSpan(
-            record["id"],
+            _text(record, "id"),
             moment,
             turn=int(record["turn"]),
             vendor=str(record.get("vendor", "")),
@@ -216,7 +217,7 @@ class _Reading:
 
     def _tool_start(self, record: Json, moment: float) -> None:
         tool = ToolSpan(
-            record["id"],
+            _text(record, "id"),
             moment,
             turn=int(record["turn"]),
             name=str(record["tool"]),
@@ -232,8 +233,8 @@ class _Reading:
     def _tool_end(self, record: Json, moment: float) -> None:
         tool = self._tools[record["id"]]
         # The thread that reads may hear of it late; the tool's own clock is better.
-        tool.start = _number(record.get("began", tool.start))
-        tool.end = _number(record.get("ended", moment))
+        tool.start = _time(record.get("began", tool.start))
+        tool.end = _time(record.get("ended", moment))
         tool.thread = str(record.get("thread", ""))
         tool.skipped = record.get("skipped") is True
         tool.error = _object(record, "error")
@@ -253,6 +254,8 @@ class _Later(Exception):  # noqa: N818  # never leaves this module
     """The trace is of a format that came later."""
 
 
+# The year 5138: what is later was not written by a clock.
+_END_OF_TIME = 1e11
 # What places a run, and is not about it.
 _PLACE = frozenset({"event", "time", "run", "parent"})
 
@@ -278,6 +281,19 @@ def _object(record: Json, name: str) -> Optional[Json]:
 
 def _usage(record: Json) -> Dict[str, float]:
     return {str(name): _number(n) for name, n in record.get("usage", {}).items()}
+
+
+def _text(record: Json, name: str) -> str:
+    if not isinstance(record[name], str):
+        raise TypeError(f"{name} is a text, not {record[name]!r:.80}")
+    return record[name]  # type: ignore[no-any-return]  # looked at a line before
+
+
+def _time(value: Any) -> float:
+    moment = _number(value)
+    if not 0 <= moment < _END_OF_TIME:
+        raise ValueError(f"{value!r} is no time")
+    return moment
 
 
 def _number(value: Any) -> float:

@@ -482,7 +482,12 @@ def _badge(words: str, kind: str) -> str:
 def _answer(response: Optional[Json]) -> str:
     if response is None:
         return ""
-    names = [_text(c.get("name")) for c in response.get("tool_calls") or ()]
+    calls = response.get("tool_calls")
+    names = [
+        _text(call.get("name"))
+        for call in (calls if isinstance(calls, list) else [])
+        if isinstance(call, dict)
+    ]
     return _short(f"calls {', '.join(names)}" if names else response.get("content"))
 
 
