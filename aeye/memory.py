@@ -12,6 +12,7 @@ import os
 import threading
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -372,9 +373,7 @@ class Journal:
         asked = next((m for m in reversed(said) if m.tool_calls), None)
         if asked is not None and asked in held:
             return held
-        last = held[-1] if held else None
-        at = max((i for i, m in enumerate(said) if m == last), default=-1)
-        for message in said[at + 1 :]:
+        for message in said[_overlap(held, said) :]:
             self.message(message)
         return said
 
@@ -415,6 +414,18 @@ class Journal:
             # Replies in the order of the calls: some may have waited.
             group, self._pending = repair(self._pending), []
             self._store.append(self._context, self._run_id, self._turn, group)
+
+
+def _overlap(held: Sequence[Message], said: Sequence[Message]) -> int:
+    """Return how many messages *said* begins with that stand together in *held*.
+
+    Others may come after them there: of runs that were made in the meantime.
+    """
+    ends = (
+        sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(held[at:], said)))
+        for at in range(len(held))
+    )
+    return max(ends, default=0)
 
 
 def _json(value: Any) -> str:

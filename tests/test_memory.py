@@ -373,6 +373,29 @@ class TestSessions:
             *chat.messages()[:-1],
         )
 
+    def test_resuming_after_others(self, store: Any) -> None:
+        """What was said while a run waited stays, and nothing is held twice."""
+
+        @tool(approval=True)
+        def pay() -> str:
+            """Pay."""
+            return "paid"
+
+        model = ScriptedModel("hello", calls(("pay", {}, "p1")), "fine", "done")
+        chat = Agent("", model.context(), tools=[pay], memory=store).session("s")
+        chat.prompt("hi").send()
+        _, error = attempt(chat.prompt("pay").send)
+        assert isinstance(error, ToolApprovalRequiredError)
+        chat.prompt("how are you?").send()
+
+        chat.resume(error, {"p1": True}).send()
+
+        assert [m.text for m in chat.messages()] == [
+            *("hi", "hello"),
+            *("how are you?", "fine"),
+            *("pay", "", "paid", "done"),
+        ]
+
     @pytest.mark.parametrize("policy", ["message", "turn", "run"])
     def test_resuming_one_of_several(self, store: Any, policy: Any) -> None:
         """Replies are held in the order of the calls, whichever came last."""
