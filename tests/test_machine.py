@@ -7,7 +7,6 @@ against the promises. ``AEYE_EXAMPLES`` says how many; the gate plays 4,000 and
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from machine.dice import played, thrown
-from machine.play import Play, Trace, play, prompt_of
+from machine.play import Play, Trace, calls_that_wait, play, prompt_of, saved
 from machine.promises import check, unanswered
 from machine.script import (
     ANSWER,
@@ -34,7 +33,6 @@ from machine.script import (
 
 from aeye.context import Result
 from aeye.decision import nest
-from aeye.message import Message
 
 scripts = thrown(throw_script, SCRIPT)
 answers = thrown(throw_answer, ANSWER)
@@ -79,21 +77,6 @@ def test_a_run_that_waits_goes_on(script: Script, rounds: list[list[Any]]) -> No
         if not trace.world.requests and trace.last == "suspend":
             left = unanswered(trace.events[-1].messages)
             assert set(left) <= {path.partition("/")[0] for path in waits}
-
-
-def saved(messages: Any) -> list[Message]:
-    """Return *messages* as they are read after they were written."""
-    text = json.dumps([message.to_dict() for message in messages])
-    return [Message.from_dict(message) for message in json.loads(text)]
-
-
-def calls_that_wait(messages: Any, children: Any) -> list[str]:
-    """Return the paths of calls that wait, of the run and of those within."""
-    found = [name for name in unanswered(messages) if name not in children]
-    for path, inner in children.items():
-        within = (f"{path}/{name}" for name in unanswered(inner))
-        found += [name for name in within if name not in children]
-    return found
 
 
 # Equal traffic, equal runs

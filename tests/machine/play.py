@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from aeye.callback import attempt
 from aeye.context import Context, Result
+from aeye.decision import unanswered
 from aeye.message import Message, ToolCall
 from aeye.prompt import EventStream, Prompt
 from aeye.recipe import Policy
@@ -95,7 +97,7 @@ class Play:
         script: Script,
         prompt: Prompt[Any] | None = None,
         *,
-        messages: List[Message] | None = None,
+        messages: Sequence[Message] | None = None,
         decisions: Dict[str, Any] | None = None,
         clock: Clock | None = None,
         round: int = 0,
@@ -107,7 +109,7 @@ class Play:
         self.metadata = {"m": [1]}
         self.ctx = context_of(world, given, self.metadata, decisions)
         # Messages are frozen: a list of the same ones is the same.
-        self._before = (list(given), dict(decisions or {}))
+        self._before = (tuple(given), dict(decisions or {}))
         self._given = (given, {} if decisions is None else decisions)
         door = Door(world, dict(script.door))
         self.run = (prompt or prompt_of(script)).start(self.input, self.ctx, door)
@@ -159,7 +161,8 @@ class Play:
         )
         self.world.clock.finish()
         same = (self.input, self.metadata) == ({"x": {"y": [1]}}, {"m": [1]})
-        trace.changed = not same or self._given != self._before
+        messages, decisions = self._given
+        trace.changed = not same or (tuple(messages), decisions) != self._before
         return trace
 
 
@@ -173,7 +176,7 @@ def play(script: Script, prompt: Prompt[Any] | None = None, **given: Any) -> Tra
 
 def context_of(
     world: World,
-    messages: List[Message],
+    messages: Sequence[Message],
     metadata: Dict[str, Any],
     decisions: Dict[str, Any] | None = None,
 ) -> Context:
@@ -280,3 +283,23 @@ def _old(name: str) -> List[Message]:
         Message("assistant", tool_calls=(ToolCall(name, "work"),), tokens=40),
         Message("tool", "r", tool_call_id=name, tokens=40),
     ]
+
+
+# Where a run waits
+
+
+def saved(messages: Sequence[Message]) -> Tuple[Message, ...]:
+    """Return *messages* as they are read after they were written."""
+    text = json.dumps([message.to_dict() for message in messages])
+    return tuple(Message.from_dict(message) for message in json.loads(text))
+
+
+def calls_that_wait(
+    messages: Sequence[Message], children: Mapping[str, Sequence[Message]]
+) -> List[str]:
+    """Return the paths of calls that wait, of the run and of those within."""
+    found = [call.id for call in unanswered(messages) if call.id not in children]
+    for path, inner in children.items():
+        within = (f"{path}/{call.id}" for call in unanswered(inner))
+        found += [name for name in within if name not in children]
+    return found

@@ -9,7 +9,7 @@ from aeye.message import Message
 
 from .play import Trace
 from .script import REFUSAL
-from .world import ENDS, Injected, Interrupted
+from .world import ENDS, Injected, Interrupted, World
 
 EXPECTED = (
     Injected,
@@ -29,7 +29,7 @@ def check(trace: Trace) -> None:
     check_abort(trace)
     check_budget(trace)
     check_text(trace)
-    check_forgotten(trace)
+    check_forgotten(trace.world)
     check_inner(trace)
     check_leaks(trace)
     assert not trace.changed, "a value of the caller was changed"
@@ -44,18 +44,22 @@ def check_leaks(trace: Trace) -> None:
 
 def check_inner(trace: Trace) -> None:
     """Runs within tools answer their calls too; where one waits, the run waits."""
-    world = trace.world
-    for request in world.inner_requests:
-        assert pairs(request.messages), "a run within sent what is not whole"
-    for run in world.inner_runs:
-        waits = frozenset(unanswered(run.messages))
-        assert pairs(past_replies(run.messages), waits=waits)
+    check_inner_runs(trace.world)
     waiting = {event.tool_call_id for event in trace.of("tool_suspend")}
     for path, messages in trace.children.items():
         assert path.partition("/")[0] in waiting, "nobody waits for this run"
         assert unanswered(messages), "a run within waits for nothing"
         assert pairs(messages, waits=frozenset(unanswered(messages)))
     check_child_events(trace.of("tool_progress"))
+
+
+def check_inner_runs(world: World) -> None:
+    """Runs within tools answer their calls too."""
+    for request in world.inner_requests:
+        assert pairs(request.messages), "a run within sent what is not whole"
+    for run in world.inner_runs:
+        waits = frozenset(unanswered(run.messages))
+        assert pairs(past_replies(run.messages), waits=waits)
 
 
 def check_child_events(told: Sequence[Any]) -> None:
@@ -242,6 +246,7 @@ def check_end(trace: Trace) -> None:
 
 def check_abort(trace: Trace) -> None:
     """After an abort nothing is asked and nothing starts."""
+    assert not trace.world.after_abort
     at = trace.world.aborted_at
     if at is not None:
         late = {event.type for event in trace.events[at:]}
@@ -274,7 +279,9 @@ def check_budget(trace: Trace) -> None:
             assert told.max_iterations == budget
             wish = next(wishes, None) or {}
             limit = wish.get("max_iterations")
-            budget = budget if limit is None else told.iteration + limit
+            if limit is not None:
+                budget = told.iteration + limit
+                budget = budget if turns is None else min(budget, turns)
             again += wish.get("forget_retries", 0)
             told = next(stats, None)
         assert now < budget, "more requests than allowed"
@@ -304,9 +311,9 @@ def check_text(trace: Trace) -> None:
             assert event.usage == trace.world.usage
 
 
-def check_forgotten(trace: Trace) -> None:
+def check_forgotten(world: World) -> None:
     """Forgetting keeps system messages, the last user turn and the latest group."""
-    for before, kept, given in trace.world.forgotten:
+    for before, kept, given in world.forgotten:
         assert pairs(kept, waits=frozenset(unanswered(given)))
         rest = iter(before)
         assert all(any(m is k for m in rest) for k in kept), "not a part of it"

@@ -53,6 +53,8 @@ class Answer(Said):
     error_after: int = 0
     # Whether the signal is set after so many chunks.
     abort_after: Optional[int] = None
+    # Whether the answer begins anew after so many chunks.
+    restart_after: Optional[int] = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,7 +198,7 @@ _OFFERS = (("work", "steps"), (), ("work",), "no", TOOLS)
 # Throwing them
 
 CALL = 9
-ANSWER = 10 + 4 * CALL
+ANSWER = 16 + 4 * CALL
 SCRIPT = 40 + 6 * ANSWER
 
 
@@ -242,6 +244,7 @@ def throw_answer(dice: Dice) -> Answer:
         error=dice.seldom(ERRORS, 16),
         error_after=dice.of(range(6)),
         abort_after=dice.seldom((0, 1, 3), 40),
+        restart_after=dice.seldom((1, 2, 4), 32),
     )
 
 

@@ -58,7 +58,6 @@ class World:
         # How often the run has gone on after it waited.
         self.round = round
         self.signal: Any = threading.Event() if script.foreign_signal else Abort()
-        # Whether the signal belongs to one run only.
         self.events: List[Any] = []
         # Ids of the calls whose tools have been entered, in that order.
         self.runs: List[str] = []
@@ -69,11 +68,14 @@ class World:
         self.inner_requests: List[Any] = []
         # Runs within tools.
         self.inner_runs: List[Any] = []
-        self.usage = Usage.empty()
+        # What the run cost, and runs within it.
+        self.usage = self.inner_usage = Usage.empty()
         self.opened = self.closed = 0
         self.stats: List[Any] = []
         # How many events had been told when the signal was set.
         self.aborted_at: Optional[int] = None
+        # What was asked of the model after that.
+        self.after_abort: List[str] = []
         # Requests before and after something was forgotten.
         self.forgotten: List[Tuple[Any, Any]] = []
         # Calls of runs within, so far.
@@ -109,6 +111,8 @@ class World:
     def _chunks(self, request: Any) -> Iterator[Chunk]:
         ours = request.name == OUTER
         (self.requests if ours else self.inner_requests).append(request)
+        if self.signal.is_set():
+            self.after_abort.append("a request")
         answer = self._answer() if ours else self._inner_answer()
         said = False
         for n, (pause, chunk) in enumerate(chunks_of(answer)):
@@ -176,6 +180,8 @@ def chunks_of(answer: Answer) -> List[Tuple[int, Chunk]]:
     if finish is not None or reports:
         usage = reports[0] if reports else None
         found.append((0, Chunk(finish_reason=finish, usage=usage)))
+    if answer.restart_after is not None:
+        found.insert(answer.restart_after, (0, Chunk(restart=True)))
     return found
 
 
