@@ -368,10 +368,18 @@ class Journal:
 
         That is what the session holds, where it got further; else *said*, of which
         the session takes in what it does not hold.
+
+        Raises:
+            ValueError: the session got to an answer: there is nothing to go on with.
         """
         held = self.load()
         asked = next((m for m in reversed(said) if m.tool_calls), None)
         if asked is not None and asked in held:
+            if held[-1].role == "assistant":
+                raise ValueError(
+                    "nothing waits any more: the session holds what came of these "
+                    "calls, and an answer after them; see session.messages()"
+                )
             return held
         for message in said[_overlap(held, said) :]:
             self.message(message)

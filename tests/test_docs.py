@@ -35,6 +35,70 @@ def test_page_runs(
             program(code, str(page))
 
 
+@pytest.mark.parametrize(
+    ("typed", "result"),
+    [("y", "Transferred to"), ("n", "Tool approval was rejected."), ("", "rejected")],
+)
+def test_the_program_at_the_terminal(
+    program: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    typed: str,
+    result: str,
+) -> None:
+    """What ``docs/sessions.md`` calls a whole program asks and does what it is told."""
+    asked = at_the_terminal(monkeypatch, tmp_path, typed)
+
+    said = program(the_program(), "pay.py")["main"](["Pay Bob."])
+
+    assert result in said
+    assert [question.partition(" {")[0] for question in asked] == ["transfer"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "result"), [("no", "The owner said no."), ("Yes", "Transferred to")]
+)
+def test_the_program_in_two_processes(
+    program: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    typed: str,
+    result: str,
+) -> None:
+    """It can end where a decision is needed; run anew, it finds all it needs."""
+    asked = at_the_terminal(monkeypatch, tmp_path, typed)
+
+    waits = program(the_program(), "pay.py")["main"](["--later", "Pay Bob."])
+    assert (waits[:17], asked) == ("Waiting: transfer", [])
+    again = program(the_program(), "pay.py")["main"]
+
+    assert result in again(["--decide"])
+    assert len(asked) == 1
+    with pytest.raises(ValueError, match="nothing waits any more"):
+        again(["--decide"])
+
+
+def the_program() -> str:
+    page = (ROOT / "docs" / "sessions.md").read_text(encoding="utf-8")
+    return next(b for b in BLOCK.findall(page) if "__main__" in b)
+
+
+def at_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, typed: str
+) -> list[str]:
+    """Let *typed* be what is typed in that folder; return what is asked."""
+    asked: list[str] = []
+
+    def input(question: str) -> str:
+        asked.append(question)
+        return typed
+
+    monkeypatch.setenv("AEYE_MODEL", "rehearsal")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("builtins.input", input)
+    return asked
+
+
 def test_readme_is_short() -> None:
     """The README has at most 120 lines, and its first example stands by line 12."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()

@@ -373,6 +373,26 @@ class TestSessions:
             *chat.messages()[:-1],
         )
 
+    def test_resuming_what_has_ended(self, store: Any) -> None:
+        """A decision that comes a second time asks nobody and adds nothing."""
+
+        @tool(approval=True)
+        def pay() -> str:
+            """Pay."""
+            return "paid"
+
+        model = ScriptedModel(calls(("pay", {}, "p1")), "done")
+        chat = Agent("", model.context(), tools=[pay], memory=store).session("s")
+        _, error = attempt(chat.prompt("pay").send)
+        assert isinstance(error, ToolApprovalRequiredError)
+        chat.resume(error, {"p1": True}).send()
+        held = chat.messages()
+
+        with pytest.raises(ValueError, match="nothing waits any more"):
+            chat.resume(error, {"p1": True}).send()
+
+        assert (model.calls, chat.messages()) == (2, held)
+
     def test_resuming_after_others(self, store: Any) -> None:
         """What was said while a run waited stays, and nothing is held twice."""
 
