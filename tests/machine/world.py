@@ -70,6 +70,8 @@ class World:
         self.inner_runs: List[Any] = []
         # What the run cost, and runs within it.
         self.usage = self.inner_usage = Usage.empty()
+        # Streams of the model: kept, so that only a close() closes them.
+        self.streams: List[Iterator[Chunk]] = []
         self.opened = self.closed = 0
         self.stats: List[Any] = []
         # How many events had been told when the signal was set.
@@ -89,8 +91,12 @@ class World:
 
     # The model
 
-    def stream(self, request: Any, ctx: Any) -> Generator[Chunk, None, None]:
+    def stream(self, request: Any, ctx: Any) -> Iterator[Chunk]:
         """Answer in chunks."""
+        self.streams.append(self._stream(request))
+        return self.streams[-1]
+
+    def _stream(self, request: Any) -> Generator[Chunk, None, None]:
         self.opened += 1
         try:
             yield from self._chunks(request)
