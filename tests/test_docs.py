@@ -35,6 +35,25 @@ def test_page_runs(
             program(code, str(page))
 
 
+@pytest.mark.parametrize("name", ["agents", "hooks", "sessions"])
+def test_page_says_what_it_prints(
+    name: str,
+    program: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Behind a print, or below a loop, a page's comments are what comes out."""
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / f"{name}.md"
+    printed = re.compile(r"(?:print\(.*\)|^ +)  *# (.*)$", re.MULTILINE)
+    for code in BLOCK.findall(page.read_text(encoding="utf-8")):
+        program(code, str(page))
+
+        out = capsys.readouterr().out
+        assert out.splitlines() == printed.findall(code)
+
+
 @pytest.mark.parametrize(
     ("typed", "result"),
     [("y", "Transferred to"), ("n", "Tool approval was rejected."), ("", "rejected")],
