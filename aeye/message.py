@@ -24,6 +24,7 @@ __all__ = [
     "Role",
     "Sparse",
     "ToolCall",
+    "as_calls",
 ]
 
 # 3.9: aliases that are evaluated at run time cannot use ``X | Y``.
@@ -273,6 +274,19 @@ class Reasoning(Sparse):
         return cls(given.get("content", ""), details)
 
 
+def as_calls(calls: Iterable[Any]) -> tuple[ToolCall, ...]:
+    """Return *calls* as a tuple.
+
+    Raises:
+        TypeError: one of them is none.
+    """
+    found = tuple(calls)
+    for call in found:
+        if not isinstance(call, ToolCall):
+            raise TypeError(f"tool_calls holds ToolCall values, not {call!r:.80}")
+    return found
+
+
 @dataclass(frozen=True, repr=False)
 class Message(Sparse):
     """One turn of a conversation.
@@ -301,10 +315,7 @@ class Message(Sparse):
             raise ValueError(f"Message role is one of {_ROLES}, not {self.role!r}")
         if not isinstance(self.content, str):
             object.__setattr__(self, "content", _parts(self.content))
-        object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
-        for call in self.tool_calls:
-            if not isinstance(call, ToolCall):
-                raise TypeError(f"tool_calls holds ToolCall values, not {call!r:.80}")
+        object.__setattr__(self, "tool_calls", as_calls(self.tool_calls))
 
     @property
     def text(self) -> str:

@@ -15,7 +15,7 @@ from typing import (
     Tuple,
 )
 
-from .message import Json, Message, Reasoning, Sparse, ToolCall
+from .message import Json, Message, Reasoning, Sparse, ToolCall, as_calls
 from .usage import Usage
 
 __all__ = [
@@ -100,13 +100,10 @@ class Response(Sparse):
     cut_note: Optional[str] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
+        object.__setattr__(self, "tool_calls", as_calls(self.tool_calls))
         content: object = self.content
         if not isinstance(content, str):
             raise TypeError(f"Response content is a str, not {content!r:.80}")
-        for call in self.tool_calls:
-            if not isinstance(call, ToolCall):
-                raise TypeError(f"tool_calls holds ToolCall values, not {call!r:.80}")
         if self.finish_reason not in _FINISHES:
             raise ValueError(
                 f"finish_reason is one of {_FINISHES}, not {self.finish_reason!r}"
