@@ -478,6 +478,9 @@ class Run:
         """Whether asking for the shape in words may help where the request failed."""
         if not self._can_promote() or self._output_left <= 0 or turn.spoke:
             return False
+        sent = turn.request.response_format
+        if isinstance(sent, ResponseFormat) and sent.schema_delivery == "prompt":
+            return False  # it was asked in words
         if isinstance(error, StatusError):
             return error.status in (400, 422) and type(error) is StatusError
         return not isinstance(error, AeyeError)
