@@ -189,6 +189,7 @@ if TYPE_CHECKING:
     from .schema import Field as Field
     from .schema import Finding as Finding
     from .schema import Schema as Schema
+    from .telemetry import OpenTelemetryObserver as OpenTelemetryObserver
     from .template import HelperOptions as HelperOptions
     from .template import Template as Template
     from .tools import Tool as Tool
@@ -276,6 +277,7 @@ __all__ = [
     "NoModelError",
     "OPENAI_NON_STRICT",
     "OPENAI_STRICT",
+    "OpenTelemetryObserver",
     "OutputError",
     "Part",
     "PartType",
@@ -614,6 +616,7 @@ _MODULES = {
         "Finding",
         "Schema",
     ),
+    "telemetry": ("OpenTelemetryObserver",),
     "template": (
         "HelperOptions",
         "Template",
