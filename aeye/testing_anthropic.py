@@ -199,6 +199,9 @@ def encode_messages_events(chunks: Iterable[Chunk], body: Json) -> Iterator[byte
     yield _event("message_start", message=start)
     try:
         for given in chunks:
+            if given.restart:
+                writer = _Writer()
+                yield _event("message_start", message=start)
             yield from writer.write(collector.add(given))
     except StreamCutError:
         raise

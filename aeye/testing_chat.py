@@ -169,6 +169,8 @@ def encode_chat_events(chunks: Iterable[Chunk], body: Json) -> Iterator[bytes]:
     collector = Collector()
     yield _event(head, {"role": "assistant", "content": ""})
     for given in chunks:
+        if given.restart:
+            raise ValueError("what was sent cannot be taken back here")
         chunk = collector.add(given)
         head["model"] = chunk.model or head["model"]
         if chunk.reasoning is not None:

@@ -211,6 +211,8 @@ def encode_gemini_events(chunks: Iterable[Chunk], body: Json) -> Iterator[bytes]
     sent: List[str] = []
     try:
         for given in chunks:
+            if given.restart:
+                raise ValueError("what was sent cannot be taken back here")
             chunk = collector.add(given)
             parts: List[Json] = []
             if chunk.reasoning is not None:

@@ -304,6 +304,8 @@ class _Writer:
 
     def write(self, given: Chunk) -> Iterator[Json]:
         """Take a chunk in; yield the events that tell of it."""
+        if given.restart:
+            raise ValueError("what was sent cannot be taken back here")
         chunk = self._collector.add(given)
         self._model = chunk.model or self._model
         thought = "" if chunk.reasoning is None else chunk.reasoning.text

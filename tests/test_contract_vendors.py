@@ -665,6 +665,27 @@ def test_early_close(case: Case, line: Any) -> None:
 
 
 @ALL
+def test_answer_that_begins_anew(
+    case: Case, servers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only Messages has a way to take a thought back; there the second one counts."""
+    settle(case, monkeypatch)
+    said = [Chunk(reasoning=Reasoning(text)) for text in ("Hm.", "Oh.")]
+    ends = [Chunk("Yes."), Chunk(finish_reason="stop")]
+    server = servers[case.format]
+    server.model = ScriptedModel([said[0], Chunk(restart=True), said[1], *ends])
+    there = Line(case, dial(case, Detour(server, PATHS[case.format])), Detour(None, ""))
+
+    if case.format == "messages":
+        found = join(there.stream(Request((HI,))))
+        assert (found.content, found.reasoning) == ("Yes.", Reasoning("Oh."))
+        return
+    with pytest.raises(StreamCutError):
+        list(there.stream(Request((HI,))))
+    assert isinstance(server.errors.pop(), ValueError)
+
+
+@ALL
 def test_bad_answer(case: Case, line: Any) -> None:
     """An answer of the wrong shape is asked for again, with what was wrong."""
     there = line('{"town": "Oslo"}', '{"city": "Oslo", "days": 3}', "{")
