@@ -215,7 +215,8 @@ class Context:
         if "messages" in changes:
             changes["messages"] = _messages(changes["messages"])
         copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__, **changes)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(changes)
         if not _FUNCTIONS.keys().isdisjoint(changes):
             copy.__dict__[_CALLS] = _bind_all(copy.__dict__)
         return copy
@@ -291,11 +292,12 @@ def inside(ctx: Context, outer: Context) -> Context:
     )
 
 
-def charge(ctx: Context, usage: Usage) -> None:
+def charge(ctx: Context, usages: Iterable[Usage]) -> None:
     """Tell the run around the one that *ctx* was given to what that one cost."""
     tell = ctx.__dict__[_CHARGE]
-    if tell is not None and usage:
-        tell(usage)
+    if tell is not None:
+        for usage in filter(None, usages):
+            tell(usage)
 
 
 _CLOSE = "_close"

@@ -515,7 +515,7 @@ class Batch:
 
         def charged(usage: Usage) -> None:
             call.charges.append(usage)
-            charge(around, usage)
+            charge(around, [usage])
 
         own: Dict[str, Any] = {"tool_call_id": call.call.id, "_charge": charged}
         if isinstance(inner, Resume):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import (
     Any,
     Dict,
+    FrozenSet,
     Generator,
     Iterable,
     List,
@@ -140,7 +141,8 @@ class Run:
         self._ids: Set[str] = set()
         # By id, the places of calls whose replies may come late: they go in order.
         self._places: Dict[Optional[str], int] = {}
-        # The message that opened the turn.
+        # The model call that is being made, and the message that opened it.
+        self._turn: Optional[_Turn] = None
         self._opening: Optional[Message] = None
         self._texts: List[str] = []
         self._last_usage: Optional[Usage] = None
@@ -197,7 +199,7 @@ class Run:
                 self._workers.close(wait=wait)
             finally:  # who waits for tools may lose patience
                 self._mend()
-                charge(self.given, self.usage + self.nested)
+                charge(self.given, (self.usage, *self._charges))
 
     def _begin(self, plan: Plan) -> None:
         recipe, ctx = self.recipe, self.ctx
@@ -222,23 +224,23 @@ class Run:
                 "but no tools are available.",
                 prompt_name=recipe.name,
             )
-        self._transcript = [*self._request.messages, *self._history()]
+        self._transcript = [*plan.system, *self._history(plan)]
         self._ids = {call.id for m in self._transcript for call in m.tool_calls}
         if not all(m.role == "system" for m in self._transcript):
             self._transcript = self._forget(None)
             return
-        turn = plan.user_turn
-        if turn is None:
-            turn = ctx.user_turn if ctx.user_turn is not None else DEFAULT_USER_TURN
+        turn = _first(plan.user_turn, ctx.user_turn, DEFAULT_USER_TURN)
         if turn:
             self._transcript.append(Message("user", str(turn)))
 
-    def _history(self) -> Sequence[Message]:
+    def _history(self, plan: Plan) -> Sequence[Message]:
         """Return the caller's messages, mended, without a saved system message."""
-        given = () if self.recipe.exclude_messages else self.ctx.messages
-        if given and given[0].role == "system" and self._request.messages:
+        given = self.ctx.messages
+        if not given or self.recipe.exclude_messages:
+            return ()
+        if given[0].role == "system" and plan.system:
             given = given[1:]
-        pending = frozenset[str]()
+        pending: FrozenSet[str] = frozenset()
         if self.given.decisions is not None:
             pending = frozenset(call.id for call in unanswered(given))
         return repair(given, pending=pending, strict=self.ctx.strict_history)
@@ -420,8 +422,8 @@ class Run:
     def _complete(self, turn: _Turn) -> Response:
         """Return the whole answer, as the policy lets it stand."""
         response = turn.collector.response()
-        calls = tuple(in_dialect(c, turn.request) for c in response.tool_calls)
-        if calls:
+        if response.tool_calls:
+            calls = tuple(in_dialect(c, turn.request) for c in response.tool_calls)
             response = replace(response, tool_calls=calls)
         made = self.policy.map_response(self._iteration + 1, turn.request, response)
         if made is not response:  # a door's own calls may have any ids
@@ -687,7 +689,7 @@ class Run:
 
     def _mend(self) -> None:
         """Answer the calls of a run that was left in the middle of a batch."""
-        turn: Optional[_Turn] = getattr(self, "_turn", None)
+        turn = self._turn
         if self._done or turn is None:
             return
         if not turn.said and turn.batch.started:
@@ -750,7 +752,7 @@ class Run:
                 return False
             system = self._system
             self._adopt(plan)
-            self._transcript[:system] = self._request.messages
+            self._transcript[:system] = plan.system
         self._iteration += 1
         return True
 
@@ -857,7 +859,7 @@ class Run:
         One that ``forget`` has written anew is the prompt's own too.
         """
         first = self._transcript[0].role if self._transcript else ""
-        return len(self._request.messages) if first == "system" else 0
+        return len(self._plan.system) if first == "system" else 0
 
     def _text(self, why: str) -> str:
         return f"Prompt {self.recipe.name} failed: {why}"
@@ -878,16 +880,15 @@ class Run:
         yield MessageEvent(self._sent(), message)
 
     def _keep(self, message: Message) -> None:
-        if message.role == "assistant":
+        if message.role == "assistant" and self._turn is not None:
             self._turn.said = True
         for kept in (self._transcript, self.messages):
             kept.insert(_place(kept, message, self._places), message)
-        self._ids.update(call.id for call in message.tool_calls)
+        self._ids.update([call.id for call in message.tool_calls])
 
     def _sent(self) -> Request:
         """Return the request of this iteration with the transcript as it is now."""
-        turn: Optional[_Turn] = getattr(self, "_turn", None)
-        request = self._request if turn is None else turn.request
+        request = self._request if self._turn is None else self._turn.request
         return request.with_messages(self._transcript)
 
     def _count(self, usage: Optional[Usage]) -> None:
@@ -912,4 +913,7 @@ def _place(
 
 
 def _first(*values: Any) -> Any:
-    return next((value for value in values if value is not None), None)
+    for value in values:
+        if value is not None:
+            return value
+    return None

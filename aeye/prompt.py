@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -12,7 +13,6 @@ from typing import (
     Generic,
     Iterable,
     Iterator,
-    List,
     Literal,
     Mapping,
     NamedTuple,
@@ -122,6 +122,17 @@ class PromptToolOutput(NamedTuple):
 
     tool: str
     result: Any
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """What a run has but for its messages."""
+
+    request: Request
+    tools: Mapping[str, Tool[Any]]
+    # What the system message says of the tools.
+    instructions: str
+    check: Check
 
 
 class EventStream(Generic[E, T]):
@@ -329,8 +340,8 @@ class Prompt(Generic[T]):
         self._applicable = _bound(applicable, what + "applicable", ("ctx",))
         self._parse = _bound(parse, what + "parse", names)
         self._validate = _bound(validate, what + "validate", names)
-        self._fixed_tools = self._compile_fixed()
-        self._base: Optional[Request] = None
+        # Where nothing about it depends on the input or the context.
+        self._fixed: Optional[_Offer] = self._fixed_offer()
         self._recipe = Recipe(
             name=name,
             resolve=self._resolve,
@@ -655,52 +666,60 @@ class Prompt(Generic[T]):
     def _resolve(self, input: Any, ctx: Context) -> Plan | None:
         """Ask the user's functions what this run is; None where it cannot be."""
         named = {"ctx": ctx, "input": input}
+        offer = self._fixed or self._offer(input, ctx, named)
+        if offer is None:
+            return None
+        made = input if self._input is None else self._input(input, named)
+        variables = _variables(input if made is None else made)
+        if offer.tools:
+            variables["tools"] = offer.instructions
+        content = self._template.render(variables)
+        if offer.instructions and not self._template.mentions("tools"):
+            content += f"\n\n<tools>\n{offer.instructions}\n</tools>"
+        turn = self._user_turn
+        if isinstance(turn, Template):
+            turn = turn.render(variables)
+        return Plan(
+            offer.request,
+            system=(Message("system", content),) if content else (),
+            tools=offer.tools,
+            check=offer.check,
+            user_turn="" if turn is False else turn,
+        )
+
+    def _offer(
+        self, input: Any, ctx: Context, named: Mapping[str, Any]
+    ) -> _Offer | None:
         config = _ask(self._config, input, named)
         schema = _as_schema(_ask(self._schema, input, named))
         wish = _ask(self._retool, input, named)
         if config is False or wish is False:
             return None
-        tools = self._offered(wish, ctx)
-        text = "\n\n".join(text for _, text, _ in tools if text)
-        made = input if self._input is None else self._input(input, named)
-        variables = _variables(input if made is None else made)
-        if tools:
-            variables["tools"] = text
-        content = self._template.render(variables)
-        if text and not self._template.mentions("tools"):
-            content += f"\n\n<tools>\n{text}\n</tools>"
-        turn = self._user_turn
-        if isinstance(turn, Template):
-            turn = turn.render(variables)
-        return Plan(
-            request=self._request(content, config, schema, [d for _, _, d in tools]),
-            tools={tool.name: tool for tool, _, _ in tools},
-            check=Check(schema, self._parse if schema else None, self._validate),
-            user_turn="" if turn is False else turn,
-        )
+        offered = []
+        for tool in self._chosen(wish):
+            made = tool.compile(ctx) if tool.applicable(ctx) else None
+            if made is not None:
+                offered.append((tool, *made))
+        return self._offer_of(config, schema, offered)
 
-    def _request(
+    def _fixed_offer(self) -> _Offer | None:
+        tools = [(tool, tool.fixed) for tool in self.tools]
+        asks = (self._config, self._retool, self._schema)
+        if any(callable(it) and not isinstance(it, Schema) for it in asks):
+            return None
+        if self._config is False or self._retool is not None:
+            return None
+        offered = [(tool, *made) for tool, made in tools if made is not None]
+        if len(offered) < len(tools):
+            return None
+        return self._offer_of(self._config, _as_schema(self._schema), offered)
+
+    def _offer_of(
         self,
-        content: str,
         config: Any,
         schema: Schema | None,
-        tools: Sequence[ToolDefinition],
-    ) -> Request:
-        """Return the request; what is the same for every run is made once."""
-        system = (Message("system", content),) if content else ()
-        fixed = (
-            self._fixed_tools is not None
-            and not callable(self._config)
-            and (self._schema is None or isinstance(self._schema, Schema))
-        )
-        if fixed and self._base is None:
-            self._base = self._request_of(config, schema, tools)
-        base = self._base if fixed else self._request_of(config, schema, tools)
-        return cast(Request, base).with_messages(system)
-
-    def _request_of(
-        self, config: Any, schema: Schema | None, tools: Sequence[ToolDefinition]
-    ) -> Request:
+        offered: Sequence[Tuple[Tool[Any], str, ToolDefinition]],
+    ) -> _Offer:
         shape: Union[Literal["text"], ResponseFormat] = "text"
         if schema is not None:
             shape = ResponseFormat(
@@ -708,35 +727,19 @@ class Prompt(Generic[T]):
             )
         request = Request(
             name=self.name,
-            tools=tuple(tools),
+            tools=tuple(definition for _, _, definition in offered),
             response_format=shape,
         )
-        if not config:
-            return request
-        ours = ("messages", "tools", "response_format")
-        return request.with_config({k: v for k, v in config.items() if k not in ours})
-
-    def _compile_fixed(self) -> Optional[List[Tuple[Tool[Any], str, ToolDefinition]]]:
-        """The tools to offer, where neither retool nor a context has a say."""
-        found = []
-        for tool in self.tools:
-            fixed = tool.fixed
-            if fixed is None or self._retool is not None:
-                return None
-            found.append((tool, *fixed))
-        return found
-
-    def _offered(
-        self, wish: Any, ctx: Context
-    ) -> List[Tuple[Tool[Any], str, ToolDefinition]]:
-        if self._fixed_tools is not None and wish is None:
-            return self._fixed_tools
-        found = []
-        for tool in self._chosen(wish):
-            made = tool.compile(ctx) if tool.applicable(ctx) else None
-            if made is not None:
-                found.append((tool, *made))
-        return found
+        if config:
+            ours = ("messages", "tools", "response_format")
+            said = {k: v for k, v in config.items() if k not in ours}
+            request = request.with_config(said)
+        return _Offer(
+            request,
+            tools={tool.name: tool for tool, _, _ in offered},
+            instructions="\n\n".join(text for _, text, _ in offered if text),
+            check=Check(schema, self._parse if schema else None, self._validate),
+        )
 
     def _chosen(self, wish: Any) -> Sequence[Tool[Any]]:
         """Return the tools that ``retool`` asks for: ours by name, then its own."""

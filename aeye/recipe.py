@@ -34,8 +34,10 @@ __all__ = ["Plan", "Policy", "Recipe", "Stats"]
 class Plan:
     """What a prompt has become for one input and context."""
 
-    # Its messages are the system message alone.
+    # Without messages.
     request: Request
+    # The system message, where there is one.
+    system: Tuple[Message, ...]
     tools: Mapping[str, Tool[Any]]
     check: Check
     # The text of a first user turn; "" for none, None for the default.

@@ -129,7 +129,8 @@ class Request(Sparse):
     def with_messages(self, messages: Sequence[Message]) -> Request:
         """Return a copy with *messages*, quicker than ``dataclasses.replace``."""
         copy = object.__new__(Request)
-        copy.__dict__.update(self.__dict__, messages=tuple(messages))
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__["messages"] = tuple(messages)
         return copy
 
     def with_config(self, config: Mapping[str, Any]) -> Request:

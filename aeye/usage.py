@@ -96,7 +96,7 @@ class Usage(Sparse):
     @classmethod
     def empty(cls) -> Usage:
         """Nothing spent, nothing reported."""
-        return cls()
+        return _EMPTY
 
     @classmethod
     def of(  # noqa: PLR0913  # all by keyword, and each a number of its own
@@ -128,8 +128,10 @@ class Usage(Sparse):
     @staticmethod
     def add(a: Usage, b: Usage | None) -> Usage:
         """Return the sum; a number nobody reported stays None."""
-        if b is None:
+        if not b:
             return a
+        if not a:
+            return b
         total: Optional[int] = None
         if a.total is not None or b.total is not None:
             total = a.total_tokens + b.total_tokens
@@ -149,7 +151,7 @@ class Usage(Sparse):
         return Usage.add(self, other)
 
     def __bool__(self) -> bool:
-        return any(value is not None for value in vars(self).values())
+        return vars(self) != vars(_EMPTY)
 
     @property
     def input_tokens(self) -> int:
@@ -209,6 +211,7 @@ class Usage(Sparse):
         return cls(**made)
 
 
+_EMPTY = Usage()
 _SECTIONS: Dict[str, Any] = {
     "text": TextUsage,
     "audio": AudioUsage,
