@@ -114,6 +114,9 @@ T = TypeVar("T")
 # What the model reads where a call that had waited was begun by an earlier run.
 _STARTED = "[not run: it was started before, and what came of it is not known]"
 _CONTROLS = {"run": RunControl(), "tool": ToolControl()}
+# What a hook may want, and what it may want besides when a tool is about to be called.
+_ABOUT_RUNS = ("continue", "terminate")
+_ABOUT_CALLS = (*_ABOUT_RUNS, "skip", "approval_request")
 
 
 @dataclass(frozen=True)
@@ -374,11 +377,12 @@ class Conduct(Policy):
             trace=self._watch.trace,
             parsed=parsed,
         )
-        args = RunEndArgs(response.output, response.usage, response.messages)
-        self._ask("on_run_end", lambda: args)
+        about = response.output, response.usage, response.messages
+        self._ask("on_run_end", RunEndArgs, *about)
         if self._journal is not None:
             self._journal.end()
-        self._watch.end(args)
+        if self._settings.observers:
+            self._watch.end(RunEndArgs(*about))
         self.outcome = "completed"
         if self._streaming:
             yield AgentFinalEvent(
@@ -453,10 +457,13 @@ class Conduct(Policy):
         action = hook(about(*values), _CONTROLS)
         if action is None:
             return None
-        if not isinstance(action, HookAction):
+        about_call = name == "on_tool_call"
+        known = _ABOUT_CALLS if about_call else _ABOUT_RUNS
+        if not isinstance(action, HookAction) or action.type not in known:
+            more = ", skip_tool(…), request_tool_approval(…)" if about_call else ""
             raise TypeError(
-                f"hook {name} returns None, cancel_prompt(…), skip_tool(…) or "
-                f"request_tool_approval(…), not {action!r:.80}"
+                f"hook {name} returns None or cancel_prompt(…){more}, "
+                f"not {action!r:.80}"
             )
         if action.type == "terminate":
             raise self._cancelled(action.reason or "")
@@ -702,7 +709,8 @@ class Conduct(Policy):
             inner = signal.request if isinstance(signal, PromptSuspend) else None
             if inner is not None:
                 path = f"{call.call.id}/{inner.tool_call_id}"
-                self._waiting = replace(inner, tool_call_id=path)
+                found = replace(inner, tool_call_id=path)
+                self._waiting = self._waiting or found
             return ()
         return self._outcome(call) if self._attended else ()
 

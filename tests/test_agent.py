@@ -365,7 +365,9 @@ class TestChildren:
 class TestResuming:
     """A run that waits for somebody's consent goes on later."""
 
-    def paying(self, *replies: Any) -> tuple[Agent[str], ScriptedModel, list[str]]:
+    def paying(
+        self, *replies: Any, tools: Any = ()
+    ) -> tuple[Agent[str], ScriptedModel, list[str]]:
         ran: list[str] = []
 
         @tool(approval=True)
@@ -375,7 +377,8 @@ class TestResuming:
             return f"paid {to}"
 
         model = ScriptedModel(*replies)
-        return Agent("Be kind.", model.context(), tools=[pay, add]), model, ran
+        agent = Agent("Be kind.", model.context(), tools=[pay, add, *tools])
+        return agent, model, ran
 
     def waiting(self, agent: Agent[str]) -> ToolApprovalRequiredError:
         with pytest.raises(ToolApprovalRequiredError) as caught:
@@ -580,6 +583,23 @@ class TestResuming:
 
         assert (ran, response.output) == (["Ann"], "parent done")
         assert [m.calls for m in outer] == [2] * (depth + 1)
+
+    def test_beside_a_child_that_waits(self) -> None:
+        """Of a batch, the call that asked first is the one that the error names."""
+        child, _, ran = self.paying(calls(("pay", {"to": "Ann"}, "p1")), "child done")
+        kid = child.as_tool("kid")
+        both = calls(("pay", {"to": "Bob"}, "p1"), ("kid", {"prompt": "go"}, "k1"))
+        agent, _, _ = self.paying(both, "done", tools=[kid])
+        request = agent.prompt("pay").with_tool_concurrency(2)
+        with pytest.raises(ToolApprovalRequiredError) as caught:
+            request.send()
+        assert caught.value.request.args == {"to": "Bob"}
+
+        decisions = {"p1": True, "k1/p1": True}
+        response = agent.resume(caught.value, decisions).send()
+
+        assert response.output == "done"
+        assert ran == ["Ann"]
 
     def test_children_that_wait_for_something_else(self) -> None:
         """A child's tool that suspends makes the parent wait too."""

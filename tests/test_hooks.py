@@ -347,6 +347,16 @@ class TestHooks:
         assert isinstance(error, TypeError)
         assert "cancel_prompt" in str(error)
 
+    @pytest.mark.parametrize("place", ["on_turn_start", "on_tool_result", "on_run_end"])
+    @pytest.mark.parametrize("wish", [skip_tool("no"), request_tool_approval()])
+    def test_wishes_that_come_too_late(self, place: str, wish: Any) -> None:
+        """Only a call that is about to start can be skipped or asked about."""
+        made = request(ROUND, "x").with_hook({place: lambda args: wish})
+        _, error = told(made)
+
+        assert isinstance(error, TypeError)
+        assert f"hook {place} returns None or cancel_prompt(…), not" in str(error)
+
     def test_kinds_of_hooks(self) -> None:
         """A class of one's own, any object, a dict, or functions by name."""
         seen: list[str] = []
