@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any, Iterator
@@ -639,6 +640,53 @@ def test_requests_are_written_as_they_are_sent() -> None:
     assert asked[0]["temperature"] == 0.5
     assert "tools" not in asked[1]
     assert "response_format" not in asked[1]
+
+
+def test_the_page_about_it_knows_every_event() -> None:
+    """docs/traces.md lists all events and the fields that they have, and no others."""
+    page = Path(__file__).resolve().parents[1] / "docs" / "traces.md"
+    table = page.read_text("utf-8").partition("| `event` |")[2].partition("```")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)
+    listed = {event: set(re.findall(r"`(\w+)`", fields)) for event, fields in rows}
+    everywhere = {"event", "time", "run"}
+
+    seen: dict[str, set[str]] = {}
+    for record in everything():
+        seen.setdefault(record["event"], set()).update(record)
+
+    assert sorted(seen) == sorted(listed)
+    for event, fields in seen.items():
+        said = listed[event] | everywhere
+        if event == "tool_error":  # and "the same times"
+            said |= {"thread", "began", "ended"}
+        assert fields <= said
+
+
+def everything() -> list[Any]:
+    """Return the records of runs in which all things happen."""
+    file = io.StringIO()
+    recorder = TraceRecorder(file)
+
+    def steps(args: Any) -> Iterator[Any]:
+        yield "half"
+        raise KeyError("x")
+
+    child = Agent("", ScriptedModel("ok").context(), name="child", observers=[recorder])
+    slow = Tool("slow", steps, schema={})
+    asking = Tool("asking", lambda args: "done", schema={}, approval=True)
+    batch = calls(("slow", {}), ("child", {"prompt": "a"}), ("asking", {}))
+    down = ServerError("busy", status=503)
+    made = Agent(
+        "",
+        ScriptedModel(batch, pieces("a", "b"), down).context(),
+        tools=[slow, child.as_tool(), asking],
+        description="All.",
+        observers=[recorder],
+    )
+    for _ in range(2):
+        request = made.prompt("hi").approvals(lambda asked: False)
+        attempt(list, request.stream())
+    return read(file)
 
 
 def test_a_disk_that_is_full() -> None:
