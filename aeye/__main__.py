@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .schema import Schema
     from .tools import Tool
     from .usage import Usage
+    from .vendor import Vendor
     from .wire import ModelFacts
 
 __all__ = ["main"]
@@ -145,6 +146,9 @@ def _parser() -> argparse.ArgumentParser:
         "models", parents=[common], help="list vendors, keys and what models can do"
     )
     models.set_defaults(command=_models)
+    models.add_argument(
+        "name", nargs="?", metavar="VENDOR[:MODEL]", help="one of them; else all"
+    )
     return parser
 
 
@@ -480,26 +484,57 @@ def _reason(error: Exception) -> str:
 
 
 def _models(options: argparse.Namespace) -> int:
-    from .vendor import VENDORS
+    from .connection import find_model
+    from .vendor import VENDORS, get_vendor
 
-    for vendor in VENDORS:
-        keys = (f"{k} (set)" if os.environ.get(k) else k for k in vendor.key_names)
-        key = " or ".join(keys) or "not needed"
-        if vendor.keyless and vendor.key_names:
-            key += ", if it wants one"
+    one = get_vendor(options.name) if options.name else None
+    if options.name and one is None:
+        try:
+            _print_model(*find_model(options.name))
+        except ValueError as exc:
+            raise _UsageError(str(exc)) from exc
+        return 0
+    for vendor in VENDORS if one is None else (one,):
+        _print_vendor(vendor, vendor.example)
         base = _abilities(vendor.facts)
-        print(f"{vendor.name}:{vendor.example}")
-        print(f"    at {vendor.base_url}, format {' or '.join(vendor.formats)}")
-        print(f"    key: {key}")
         print(f"    models: {', '.join(base)}")
         for rule in vendor.models:
             facts = dataclasses.replace(vendor.facts, **rule.facts)
             more = [word for word in _abilities(facts) if word not in base]
+            if rule.facts.get("output_with_tools"):
+                more.append("both beside each other")
             if rule.pattern and more:
                 print(f"    those that match {rule.pattern}: {', '.join(more)}")
-    print("rehearsal, rehearsal:openai and so on")
-    print("    on this machine, without a key: answers made up from your schemas")
+    if one is None:
+        print("rehearsal, rehearsal:openai and so on")
+        print("    on this machine, without a key: answers made up from your schemas")
     return 0
+
+
+def _print_vendor(vendor: Vendor, model: str) -> None:
+    keys = (f"{k} (set)" if os.environ.get(k) else k for k in vendor.key_names)
+    key = " or ".join(keys) or "not needed"
+    if vendor.keyless and vendor.key_names:
+        key += ", if it wants one"
+    print(f"{vendor.name}:{model}")
+    print(f"    at {vendor.base_url}, format {' or '.join(vendor.formats)}")
+    print(f"    key: {key}")
+
+
+def _print_model(vendor: Vendor, model: str) -> None:
+    """Print what one model can do, in the format that its vendor prefers."""
+    from .vendor import find_facts
+
+    facts = find_facts(vendor, model, vendor.formats[0])
+    _print_vendor(vendor, model)
+    print(f"    it has: {', '.join(_abilities(facts))}")
+    for what, names in (
+        ("efforts", facts.efforts),
+        ("takes no", sorted(facts.refuses)),
+        ("takes no, while it thinks", sorted(facts.refuses_thinking)),
+    ):
+        if names:
+            print(f"    {what}: {', '.join(names)}")
 
 
 def _abilities(facts: ModelFacts) -> List[str]:

@@ -19,7 +19,7 @@ from .transport import HttpTransport, Retry, Timeout
 from .vendor import VENDORS, Vendor, get_vendor
 from .wire import ModelFacts, Wire
 
-__all__ = ["connect", "default_context"]
+__all__ = ["connect", "default_context", "find_model"]
 
 _REHEARSAL = "rehearsal"
 _FACTS = {field.name for field in dataclasses.fields(ModelFacts)}
@@ -92,7 +92,7 @@ def connect(  # noqa: PLR0913  # the public function's names are the contract
         _check_url(base_url)
         _check_format(format)
         return _rehearse(name.partition(":")[2], context)
-    vendor, model = _split(name)
+    vendor, model = find_model(name)
     key = _key(vendor, api_key, headers)
     address = _base_url(vendor, base_url, format)
     provider = Provider(
@@ -188,8 +188,12 @@ def _rehearse(target: str, options: Dict[str, Any]) -> Context:
     return connect_rehearsal(target or "lenient", **options)
 
 
-def _split(name: str) -> tuple[Vendor, str]:
-    """Return the vendor and the model that *name* names."""
+def find_model(name: str) -> tuple[Vendor, str]:
+    """Return the vendor and the model that *name* names.
+
+    Raises:
+        ValueError: it names none; the message says what was perhaps meant.
+    """
     before, _, model = (part.strip() for part in name.partition(":"))
     vendor = get_vendor(before)
     if vendor is not None and model:

@@ -386,6 +386,34 @@ def test_models(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "rehearsal" in out
 
 
+def test_models_by_name(capsys: Any) -> None:
+    """A vendor is shown alone, and a model with what it has and what it refuses."""
+    vendor = run(capsys, "models", "groq")
+    model = run(capsys, "models", "anthropic:claude-opus-5")
+
+    assert (vendor[0], vendor[1].splitlines()[0]) == (0, "groq:openai/gpt-oss-120b")
+    assert "anthropic" not in vendor[1] and "rehearsal" not in vendor[1]
+    assert model[0] == 0
+    assert "    efforts: none, low, medium, high, xhigh, max\n" in model[1]
+    assert model[1].endswith("    takes no: temperature, top_p\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("claude-opus-5", "did you mean 'anthropic:claude-opus-5'?"),
+        ("opnai:gpt-5", "did you mean 'openai:gpt-5'?"),
+        ("openai:", "names no model"),
+    ],
+)
+def test_models_by_a_wrong_name(capsys: Any, name: str, said: str) -> None:
+    """A name that names nothing is an error with what was perhaps meant."""
+    code, out, err = run(capsys, "models", name)
+
+    assert (code, out) == (2, "")
+    assert said in err
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
