@@ -537,9 +537,10 @@ class Conduct(Policy):
         while True:
             spoke = False
             chunks = iter(call())
+            pull = self._watch.asking(chunks)
             try:
                 while True:
-                    chunk, error = attempt(next, chunks)
+                    chunk, error = attempt(pull)
                     if error is not None:
                         break
                     spoke = True

@@ -13,6 +13,7 @@ from typing import (
     Callable,
     ContextManager,
     Dict,
+    Iterator,
     List,
     Mapping,
     Optional,
@@ -108,6 +109,10 @@ class RunEvent:
 
 class GenerationObserver:
     """Told about one model call; either ``end`` or ``error`` comes last."""
+
+    def inside(self) -> ContextManager[Any]:
+        """Return what the model is to be asked in: once for each piece it answers."""
+        return nullcontext()
 
     def update(self, turn: int, delta: AgentEvent) -> None:
         """A piece of text or reasoning, or a call, was streamed."""
@@ -266,9 +271,19 @@ class Watch:
 
     def inside(self, internal_call_id: str) -> Callable[[], ContextManager[Any]] | None:
         """Return what makes that which a tool's code is to run in; None for nothing."""
-        parts = self._tools.get(internal_call_id, (None, []))[1]
-        inner = [part.inner for part in parts if hasattr(part.inner, "inside")]
-        return (lambda: _Inside(inner)) if inner else None
+        return _inside(self._tools.get(internal_call_id, (None, []))[1])
+
+    def asking(self, chunks: Iterator[Any]) -> Callable[[], Any]:
+        """Return what takes the next of *chunks* where the observers want it to be."""
+        around = _inside(self._generation)
+        if around is None:
+            return chunks.__next__
+
+        def pull() -> Any:
+            with around():
+                return next(chunks)
+
+        return pull
 
     def tool_event(self, internal_call_id: str, event: Any) -> None:
         """A tool told something while it ran."""
@@ -311,6 +326,11 @@ class Watch:
         return [part for run in self._runs for part in run.start(name, args)]
 
 
+def _inside(parts: Sequence[_Part]) -> Callable[[], ContextManager[Any]] | None:
+    observers = [part.inner for part in parts if hasattr(part.inner, "inside")]
+    return (lambda: _Inside(observers)) if observers else None
+
+
 class _Inside:
     """All that the observers of a call want its code to run in, one in the other.
 
@@ -323,15 +343,23 @@ class _Inside:
 
     def __enter__(self) -> None:
         for observer in self._observers:
-            made, error = attempt(observer.inside)
-            if error is None:
-                _, error = attempt(made.__enter__)
+            made, error = attempt(_entered, observer)
             if error is None:
                 self._entered.append(made)
 
     def __exit__(self, *exc: object) -> None:
         while self._entered:
-            attempt(self._entered.pop().__exit__, None, None, None)
+            attempt(_leave, self._entered.pop())
+
+
+def _entered(observer: Any) -> Any:
+    made = observer.inside()
+    made.__enter__()
+    return made
+
+
+def _leave(made: Any) -> None:
+    made.__exit__(None, None, None)
 
 
 def _vendor(ctx: Context) -> str | None:

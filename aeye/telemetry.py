@@ -137,6 +137,14 @@ class _Spans:
             attributes=_said(attributes),
         )
 
+    def within(self, span: Span) -> ContextManager[Any]:
+        """Make *span* the current one; it does not end by that."""
+        from opentelemetry import trace
+
+        return trace.use_span(  # type: ignore[no-any-return, unused-ignore]  # Any where the package is absent
+            span, record_exception=False, set_status_on_exception=False
+        )
+
     def fail(self, span: Span, error: BaseException) -> None:
         """End *span* with *error*."""
         from opentelemetry import trace
@@ -236,6 +244,9 @@ class _GenerationSpan(GenerationObserver):
         name = f"chat {request.model or ''}".rstrip()
         self.span = spans.start(name, "CLIENT", attributes, parent)
 
+    def inside(self) -> ContextManager[Any]:
+        return self._spans.within(self.span)
+
     def update(self, turn: int, delta: AgentEvent) -> None:
         self._streamed = True
 
@@ -278,11 +289,7 @@ class _ToolSpan(ToolObserver):
         self.span = spans.start(name, "INTERNAL", attributes, parent)
 
     def inside(self) -> ContextManager[Any]:
-        from opentelemetry import trace
-
-        return trace.use_span(  # type: ignore[no-any-return, unused-ignore]  # Any where the package is absent
-            self.span, record_exception=False, set_status_on_exception=False
-        )
+        return self._spans.within(self.span)
 
     def end(self, args: ToolResultArgs) -> None:
         if self._spans.spelling is not None:

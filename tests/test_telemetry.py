@@ -302,6 +302,25 @@ def test_nesting_across_threads(concurrency: int) -> None:
 
 
 @needs_sdk
+@pytest.mark.parametrize("streamed", [True, False])
+def test_nesting_of_what_asks_the_model(streamed: bool) -> None:
+    """What a model's function does is a child of the model call."""
+    spans = Spans()
+
+    def model(request: Any) -> Any:
+        for piece in ("a", "b"):
+            with spans.tracer.start_as_current_span("HTTP"):
+                yield aeye.Chunk(piece)
+
+    made = request(spans, model)
+    list(made.stream()) if streamed else made.send()
+
+    (((_, [chat]),),) = [spans.tree()]
+    assert chat == ("chat", ["HTTP", "HTTP"])
+    assert not trace.get_current_span().get_span_context().is_valid
+
+
+@needs_sdk
 @pytest.mark.parametrize("content", [True, False])
 def test_failures(content: bool) -> None:
     """What fails says its class; its words only where content is captured."""
