@@ -327,7 +327,12 @@ class Watch:
 
 
 def _inside(parts: Sequence[_Part]) -> Callable[[], ContextManager[Any]] | None:
-    observers = [part.inner for part in parts if hasattr(part.inner, "inside")]
+    nowhere = (None, GenerationObserver.inside, ToolObserver.inside)
+    observers = [
+        part.inner
+        for part in parts
+        if getattr(type(part.inner), "inside", None) not in nowhere
+    ]
     return (lambda: _Inside(observers)) if observers else None
 
 
