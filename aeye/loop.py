@@ -67,7 +67,7 @@ from .model_call import by_name, checked, in_dialect, open_model, with_model
 from .output import Accepted, Rejected, truncate
 from .recipe import Plan, Policy, Recipe, Stats
 from .request import Request, ResponseFormat
-from .response import Chunk, Collector, Response
+from .response import WINDOW_FULL, Chunk, Collector, Response
 from .usage import Usage
 from .window import repair, with_ids
 
@@ -524,7 +524,9 @@ class Run:
         """The answer was cut by a limit, or the vendor said that nothing would fit."""
         if turn.batch.started:
             yield from self._cut_short(turn, "cancelled")
-        elif self._forget_left > 0 and (error is not None or self._window_exceeded()):
+        elif self._forget_left > 0 and (
+            error is not None or self._window_exceeded(turn)
+        ):
             kept = self._forget(self._last_usage)
             if kept != self._transcript:
                 self._forget_left -= 1
@@ -549,8 +551,10 @@ class Run:
         self._heed_door(turn, self._error)
         return False
 
-    def _window_exceeded(self) -> bool:
+    def _window_exceeded(self, turn: _Turn) -> bool:
         window, used = self.ctx.context_window, self._last_usage
+        if turn.collector.cut_note == WINDOW_FULL:
+            return True
         return bool(window and used and used.total_tokens >= window)
 
     def _forget(self, usage: Optional[Usage]) -> List[Message]:

@@ -16,6 +16,7 @@ from typing import (
 )
 
 from .message import Json, Message, Reasoning, Sparse, ToolCall, as_calls
+from .quick import quick
 from .usage import Usage
 
 __all__ = [
@@ -24,16 +25,23 @@ __all__ = [
     "FinishReason",
     "Response",
     "ToolCallDelta",
+    "WINDOW_FULL",
     "join",
     "split",
 ]
 
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "refusal"]
 
+# A ``cut_note``: the vendor says that it was the end of the window that cut the answer.
+WINDOW_FULL = (
+    "the answer was cut where the model's window was full; forget some of the history, "
+    "or ask for less"
+)
 _NOTHING = Usage()
 _FINISHES = ("stop", "length", "tool_calls", "content_filter", "refusal")
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class ToolCallDelta(Sparse):
     """A piece of a call's arguments."""
@@ -49,6 +57,7 @@ class ToolCallDelta(Sparse):
     signature: Optional[str] = None
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class Chunk(Sparse):
     """A piece of a response. What is None was not said."""
@@ -77,6 +86,7 @@ class Chunk(Sparse):
             raise TypeError(f"Chunk content is a str, not {content!r:.80}")
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class Response(Sparse):
     """One answer of a model.

@@ -45,7 +45,6 @@ __all__ = [
     "Fault",
     "ModelFacts",
     "StreamDecoder",
-    "WINDOW_FULL",
     "Wire",
     "check_name",
     "cut_error",
@@ -67,11 +66,6 @@ __all__ = [
     "text_chunk",
 ]
 
-# For ``cut_note``, where a vendor says that its answer met the end of the window.
-WINDOW_FULL = (
-    "the answer was cut where the model's window was full; forget some of the history, "
-    "or ask for less"
-)
 _EVERYTHING = frozenset({"image", "file", "audio"})
 _CHOICES = frozenset({"auto", "none", "required", "tool"})
 

@@ -13,10 +13,9 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping
 
 from .errors import ProtocolError, StreamCutError
 from .message import Json, Message, Reasoning, ToolCall
-from .response import Chunk, FinishReason, Response
+from .response import WINDOW_FULL, Chunk, FinishReason, Response
 from .usage import Usage
 from .wire import (
-    WINDOW_FULL,
     Fault,
     ModelFacts,
     cut_error,

@@ -12,10 +12,9 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from .errors import ProtocolError, StatusError
 from .message import Json, Reasoning, ReasoningDetail, ToolCall
-from .response import Chunk, FinishReason, Response
+from .response import WINDOW_FULL, Chunk, FinishReason, Response
 from .usage import Usage
 from .wire import (
-    WINDOW_FULL,
     Fault,
     ModelFacts,
     cut_error,

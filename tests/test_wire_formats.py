@@ -386,6 +386,29 @@ def test_answers_cut_by_something_else(format: str) -> None:
     assert caught.value.partial in ("So", "I see.")
 
 
+@pytest.mark.parametrize(
+    ("format", "word"),
+    [("chat", "model_length"), ("messages", "model_context_window_exceeded")],
+)
+def test_answers_cut_by_the_window(format: str, word: str) -> None:
+    """Where the vendor says that the window is full, the oldest is forgotten."""
+    usage = {"usage": WHOLE[format]["usage"]}
+    bodies = [cut_answer(format, word), cut_answer(format, "stop")]
+    ctx = context(format, *(json.dumps({**body, **usage}).encode() for body in bodies))
+    history = (Message("user", "One"), Message("assistant", "1"))
+    ctx = ctx.replace(messages=(*history, Message("user", "Two")))
+    prompt = Prompt("p", "Count.", exclude_messages=False)
+
+    told = list(prompt.run({}, ctx))
+
+    sent = [event.request.messages for event in told if event.type == "request"]
+    assert [[m.text for m in messages] for messages in sent] == [
+        ["Count.", "One", "1", "Two"],
+        ["Count.", "Two"],
+    ]
+    assert told[-1].output == "So"
+
+
 def test_answers_that_begin_anew() -> None:
     """Who reads along is told that a thought does not count; the run has the second."""
     begun = [
