@@ -21,6 +21,7 @@ from aeye.connection import connect
 from aeye.context import Context
 from aeye.errors import (
     AuthError,
+    CapabilityError,
     ContextLengthError,
     OutputError,
     RateLimitError,
@@ -30,7 +31,7 @@ from aeye.errors import (
     StreamCutError,
     TruncatedError,
 )
-from aeye.message import Message, Reasoning, ToolCall
+from aeye.message import Message, Part, Reasoning, ToolCall
 from aeye.prompt import Prompt
 from aeye.request import Request, ResponseFormat
 from aeye.response import Chunk, Response, join
@@ -566,6 +567,92 @@ def test_thoughts_go_back(case: Case, line: Any) -> None:
         wanted = "include" in there.sent[0].body
         assert wanted == (case.name in ("openai", "xai"))
     assert thought_back(case, bodies[0]) == wanted
+
+
+# How each is told to think a little; None: it cannot be told.
+EFFORTS: Dict[str, Any] = {
+    "openrouter chat": {"reasoning": {"effort": "low"}},
+    "deepseek chat": {"thinking": {"type": "enabled"}, "reasoning_effort": "low"},
+    "mistral": None,
+    "azure": None,
+    "google gemini": {
+        "generationConfig": {
+            "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "LOW"}
+        }
+    },
+}
+BY_FORMAT: Dict[str, Any] = {
+    "chat": {"reasoning_effort": "low"},
+    "responses": {"reasoning": {"effort": "low"}},
+    "messages": {
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": "low"},
+    },
+}
+
+
+@ALL
+def test_effort(case: Case, line: Any) -> None:
+    """How much to think is said in the vendor's own way, or refused at once."""
+    there = line("Yes.")
+    prompt = Prompt("p", "Hi", config={"reason": {"effort": "low"}})
+    form = EFFORTS.get(case.id, EFFORTS.get(case.name, BY_FORMAT.get(case.format)))
+
+    if form is None:
+        with pytest.raises(CapabilityError, match="cannot be told how much to think"):
+            prompt({}, there.whole)
+        assert there.sent == []
+        return
+    assert prompt({}, there.whole) == "Yes."
+    body = there.sent[0].body
+    names = ("reasoning_effort", "reasoning", "thinking", "output_config")
+    names = (*names, "generationConfig")
+    assert {name: body[name] for name in names if name in body} == form
+
+
+@ALL
+def test_pictures(case: Case, line: Any) -> None:
+    """A picture goes out as its bytes in every format."""
+    there = line("A cat.")
+    picture = Part.image(b"\x89PNG\r\n\x1a\n")
+    message = Message("user", (Part.text("What is this?"), picture))
+
+    found = there.execute(Request((message,)))
+
+    assert found.content == "A cat."
+    (asked,) = there.server.requests[0].messages
+    assert [part.type for part in asked.content] == ["text", "image"]
+    assert str(asked.content[1].data).startswith("data:image/png;base64,iVBOR")
+
+
+@pytest.mark.parametrize("case", [Case("azure", "chat", "")], ids=["azure chat"])
+def test_older_address_of_azure(
+    case: Case, line: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a version of its API, Azure's deployment stands in the path."""
+    monkeypatch.setenv("OPENAI_API_VERSION", "2026-05-01")
+    there = line("Yes.")
+
+    there.execute(Request((HI,)))
+
+    assert there.sent[0].url == (
+        "https://my.openai.azure.com/openai/deployments/gpt-4o/chat/completions"
+        "?api-version=2026-05-01"
+    )
+
+
+@pytest.mark.parametrize("case", [Case("openai", "responses", "")], ids=["openai"])
+def test_organizations(case: Case, line: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenAI is told the organization and the project of the environment."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    there = line("Yes.")
+
+    there.execute(Request((HI,)))
+
+    headers = there.sent[0].headers
+    assert headers["openai-organization"] == "org-1"
+    assert headers["openai-project"] == "proj-1"
 
 
 # Failures.
