@@ -148,7 +148,10 @@ details[open] > summary::before { transform: rotate(90deg); }
   display: grid; column-gap: .9rem; align-items: center; padding: .28rem 1rem;
   grid-template-columns: minmax(12rem, 24rem) minmax(0, 1fr) 5.2rem 9.5rem;
 }
-.axis { color: var(--soft); font-size: .78rem; padding-top: .45rem; }
+.axis {
+  color: var(--soft); font-size: .78rem; padding-top: .45rem; background: var(--card);
+  position: sticky; top: 0; z-index: 1;
+}
 .axis .ticks { grid-column: 2; position: relative; height: 1.2em; }
 .axis .ticks span {
   position: absolute; transform: translateX(-50%); white-space: nowrap;
@@ -159,6 +162,7 @@ details[open] > summary::before { transform: rotate(90deg); }
   color: var(--soft); font-size: .8rem; font-weight: 600; padding: .5rem 1rem .1rem;
   padding-left: calc(1rem + var(--depth, 0) * 1.25rem);
 }
+.row, .row > summary { scroll-margin-top: 2.5rem; }
 .row > summary { cursor: pointer; min-height: 2.1rem; }
 .row > summary::before { display: none; }
 .row > summary:hover { background: var(--grid); }
@@ -233,6 +237,7 @@ details[open] > summary::before { transform: rotate(90deg); }
   display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem .9rem;
   margin: 0; font-size: .88rem;
 }
+.code + .facts-list, .said + .facts-list, .text + .facts-list { margin-top: .5rem; }
 .facts-list dt { color: var(--soft); }
 .facts-list dd { margin: 0; overflow-wrap: anywhere; }
 .said { border-left: 3px solid var(--line); padding: 0 0 0 .75rem; margin: .5rem 0; }

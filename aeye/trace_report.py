@@ -141,8 +141,11 @@ class _Axis:
         return round(min(max(place, 0.0), 100.0), 3)
 
     def bar(self, start: float, end: float) -> str:
+        """Return the opening tag of the bar from *start* to *end*."""
         left = self.left(start)
-        return f"left:{left}%;width:{round(self.left(end) - left, 3)}%"
+        said = f"from {seconds(start - self.start)} to {seconds(end - self.start)}"
+        width = round(self.left(end) - left, 3)
+        return f'<span class="bar" title="{said}" style="left:{left}%;width:{width}%">'
 
 
 @dataclass
@@ -336,8 +339,8 @@ class _Writer:
             f'style="--depth:{depth}"><summary>'
             f'<span class="name"><b>{escape(name)}</b>{"".join(badges)}'
             f'<span class="hint">{escape(hint)}</span></span>'
-            f'<span class="track" aria-hidden="true"><span class="bar" style="{bar}">'
-            f"{inner}</span>{diamonds}</span>"
+            f'<span class="track" aria-hidden="true">{bar}{inner}</span>{diamonds}'
+            "</span>"
             f'<span class="time">{seconds(length)}</span>'
             f'<span class="tokens">{tokens}</span></summary>'
             '<div class="body"></div></details>'
