@@ -57,6 +57,7 @@ from .event import (
     ToolSuspendEvent,
 )
 from .message import Message, Part, ToolCall
+from .quick import quick
 from .request import Request
 from .schema import Schema
 from .tools import RepairAttempt, Tool, ToolApproval, natural_arguments
@@ -265,6 +266,7 @@ def suspend(call: Call, wish: ToolApproval) -> Any:
     raise PromptSuspend
 
 
+@quick
 @dataclass(frozen=True)
 class Setup:
     """What all batches of a run share."""

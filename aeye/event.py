@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Mapping, Optional, Sequence, Tuple, U
 
 from .callback import attempt, words
 from .message import Json, Message, Reasoning
+from .quick import quick
 from .request import Request
 from .tools import Tool
 from .usage import Usage
@@ -73,6 +74,7 @@ class Event:
         return value
 
 
+@quick
 @dataclass(frozen=True)
 class RequestEvent(Event):
     """The model is about to be asked."""
@@ -86,6 +88,7 @@ class RequestEvent(Event):
         return {**super().to_dict(), **_request(self.request)}
 
 
+@quick
 @dataclass(frozen=True)
 class RequestUsageEvent(Event):
     """The run's first report of usage."""
@@ -94,6 +97,7 @@ class RequestUsageEvent(Event):
     usage: Usage
 
 
+@quick
 @dataclass(frozen=True)
 class TextPartialEvent(Event):
     """A piece of text as it arrives; a refusal's text too."""
@@ -102,6 +106,7 @@ class TextPartialEvent(Event):
     content: str
 
 
+@quick
 @dataclass(frozen=True)
 class TextEvent(Event):
     """The whole text of one answer that had any."""
@@ -110,6 +115,7 @@ class TextEvent(Event):
     content: str
 
 
+@quick
 @dataclass(frozen=True)
 class TextCompleteEvent(Event):
     """The run's text, without what a ``text_reset`` threw away. Once, at the end."""
@@ -118,6 +124,7 @@ class TextCompleteEvent(Event):
     content: str
 
 
+@quick
 @dataclass(frozen=True)
 class TextResetEvent(Event):
     """The text of this iteration does not count; whoever showed it takes it back."""
@@ -126,6 +133,7 @@ class TextResetEvent(Event):
     reason: ResetReason
 
 
+@quick
 @dataclass(frozen=True)
 class RefusalEvent(Event):
     """The model refused, or a filter cut its answer."""
@@ -134,6 +142,7 @@ class RefusalEvent(Event):
     content: str
 
 
+@quick
 @dataclass(frozen=True)
 class ReasonPartialEvent(Event):
     """A piece of reasoning; ``reasoning`` is all of it so far, joined when read."""
@@ -149,6 +158,7 @@ class ReasonPartialEvent(Event):
         return Reasoning.join(self._so_far[: self._count])
 
 
+@quick
 @dataclass(frozen=True)
 class ReasonEvent(Event):
     """All reasoning of one answer that had any."""
@@ -157,6 +167,7 @@ class ReasonEvent(Event):
     reasoning: Reasoning
 
 
+@quick
 @dataclass(frozen=True)
 class ToolParseNameEvent(Event):
     """The model has begun to call a tool."""
@@ -166,6 +177,7 @@ class ToolParseNameEvent(Event):
     tool_call_id: str
 
 
+@quick
 @dataclass(frozen=True)
 class ToolParseArgumentsEvent(Event):
     """A piece of a call's arguments; ``args`` is all of it so far, joined when read."""
@@ -183,6 +195,7 @@ class ToolParseArgumentsEvent(Event):
         return "".join(self._so_far[: self._count])
 
 
+@quick
 @dataclass(frozen=True)
 class ToolArgRepairAttemptEvent(Event):
     """Fields arrived as JSON inside a string; ``success``: they could be read."""
@@ -194,6 +207,7 @@ class ToolArgRepairAttemptEvent(Event):
     success: bool
 
 
+@quick
 @dataclass(frozen=True)
 class ToolStartEvent(Event):
     """A call's arguments are good and it is about to run."""
@@ -205,6 +219,7 @@ class ToolStartEvent(Event):
     args: Any
 
 
+@quick
 @dataclass(frozen=True)
 class ToolProgressEvent(Event):
     """A generator tool yielded something."""
@@ -215,6 +230,7 @@ class ToolProgressEvent(Event):
     value: Any
 
 
+@quick
 @dataclass(frozen=True)
 class ToolOutputEvent(Event):
     """A call has succeeded."""
@@ -230,6 +246,7 @@ class ToolOutputEvent(Event):
     usage: Optional[Usage] = None
 
 
+@quick
 @dataclass(frozen=True)
 class ToolInterruptEvent(Event):
     """The tool raised ``ToolInterrupt``: the run will end after this batch."""
@@ -244,6 +261,7 @@ class ToolInterruptEvent(Event):
     usage: Optional[Usage] = None
 
 
+@quick
 @dataclass(frozen=True)
 class ToolSuspendEvent(Event):
     """The call waits to be resumed: the tool raised ``PromptSuspend``."""
@@ -258,6 +276,7 @@ class ToolSuspendEvent(Event):
     usage: Optional[Usage] = None
 
 
+@quick
 @dataclass(frozen=True)
 class ToolErrorEvent(Event):
     """A call has failed; the model is told ``to_model``."""
@@ -279,6 +298,7 @@ class ToolErrorEvent(Event):
     usage: Optional[Usage] = None
 
 
+@quick
 @dataclass(frozen=True)
 class MessageEvent(Event):
     """The run appended a message: an answer, a tool's reply or a corrective turn."""
@@ -287,6 +307,7 @@ class MessageEvent(Event):
     message: Message
 
 
+@quick
 @dataclass(frozen=True)
 class ResponseTokensEvent(Event):
     """Output tokens of the last answer, where they are known."""
@@ -295,6 +316,7 @@ class ResponseTokensEvent(Event):
     tokens: int
 
 
+@quick
 @dataclass(frozen=True)
 class UsageEvent(Event):
     """What the run's own model calls cost. Once, at the end."""
@@ -305,6 +327,7 @@ class UsageEvent(Event):
     nested: Optional[Usage] = None
 
 
+@quick
 @dataclass(frozen=True)
 class SuspendEvent(Event):
     """The run waits; ``request.messages`` is where to resume. The last event."""
@@ -323,6 +346,7 @@ class SuspendEvent(Event):
         return {**super().to_dict(), **_request(self.request)}
 
 
+@quick
 @dataclass(frozen=True)
 class CompleteEvent(Event):
     """The run has its result. The last event."""

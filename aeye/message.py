@@ -14,6 +14,8 @@ from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Dict, Iterable, Literal, Mapping, Optional, Tuple, Union, cast
 
+from .quick import quick
+
 __all__ = [
     "Json",
     "Message",
@@ -48,6 +50,7 @@ class Sparse:
         return f"{type(self).__name__}({', '.join(said)})"
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class Part(Sparse):
     """One piece of a message: text, or a picture, document or sound.
@@ -136,6 +139,7 @@ class Part(Sparse):
         return cls(value["type"], data, format=value.get("format"))
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class ToolCall(Sparse):
     """A model's wish to have a tool run."""
@@ -164,6 +168,7 @@ class ToolCall(Sparse):
         return cls(**_known("ToolCall", cls, value, {"id", "name"}))
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class ReasoningDetail(Sparse):
     """One item of structured reasoning, as far as vendors share a shape."""
@@ -207,6 +212,7 @@ class ReasoningDetail(Sparse):
         return replace(self, **changes)
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class Reasoning(Sparse):
     """What a model thought before it answered, where the vendor shows it.
@@ -287,6 +293,7 @@ def as_calls(calls: Iterable[Any]) -> tuple[ToolCall, ...]:
     return found
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class Message(Sparse):
     """One turn of a conversation.

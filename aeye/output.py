@@ -10,6 +10,7 @@ from .callback import Bound, ask, words
 from .context import Context
 from .decode import decode_wire, unwrap_root
 from .descriptor import get_descriptor_by_id
+from .quick import quick
 from .request import ResponseFormat
 from .schema import Schema, parse_json
 from .tools import find_issues
@@ -23,6 +24,7 @@ _MAX_UNCLOSED = 4
 _MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)
 
 
+@quick
 @dataclass(frozen=True)
 class Accepted:
     """The answer's value."""

@@ -22,6 +22,7 @@ from .context import Context
 from .dispatch import Call, Execution, Workers, suspend
 from .message import Message
 from .output import Check
+from .quick import quick
 from .request import Request
 from .response import Chunk, Response
 from .tools import Tool, ToolApproval
@@ -30,6 +31,7 @@ from .usage import Usage
 __all__ = ["Plan", "Policy", "Recipe", "Stats"]
 
 
+@quick
 @dataclass(frozen=True)
 class Plan:
     """What a prompt has become for one input and context."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Dict, Literal, Mapping, Optional, Sequence, Tuple, Union
 
 from .message import Json, Message, Sparse
+from .quick import quick
 from .schema import Schema
 
 __all__ = [
@@ -41,6 +42,7 @@ class Reason(Sparse):
     max_tokens: Optional[int] = None
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class ToolDefinition(Sparse):
     """A tool as it is offered to a model."""
@@ -55,6 +57,7 @@ class ToolDefinition(Sparse):
     descriptor: Optional[str] = None
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class ResponseFormat(Sparse):
     """The shape of the answer."""
@@ -75,6 +78,7 @@ class ResponseFormat(Sparse):
             )
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class Request(Sparse):
     """Everything one model call is asked.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Dict, Mapping, Optional, Tuple, TypeVar
 
 from .message import Sparse
+from .quick import quick
 
 __all__ = [
     "AudioUsage",
@@ -20,6 +21,7 @@ __all__ = [
 _S = TypeVar("_S")
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class TextUsage(Sparse):
     """Tokens of text. ``cached`` and ``cache_write`` are part of ``input``."""
@@ -58,6 +60,7 @@ class ImageUsage(Sparse):
     output: Tuple[ImageOutput, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class ReasoningUsage(Sparse):
     """Tokens of reasoning. ``output`` is not counted in ``TextUsage.output`` again."""
@@ -75,6 +78,7 @@ class EmbeddingUsage(Sparse):
     tokens: Optional[int] = None
 
 
+@quick
 @dataclass(frozen=True, repr=False)
 class Usage(Sparse):
     """Tokens and money spent. None means that nobody reported it.
