@@ -94,10 +94,10 @@ def test_a_cut_trace_is_read() -> None:
     text = "\n".join(lines)
 
     for size in range(60, len(text), 97):
-        trace = read_trace(text[:size].split("\n"))
-        whole = text[:size].split("\n")
-        cut = len(whole) if whole[-1] != lines[len(whole) - 1] else None
-        assert trace.damaged == ([cut] if cut else [])
+        left = text[:size].split("\n")
+        trace = read_trace(left)
+        cut = left[-1] not in ("", lines[len(left) - 1])
+        assert trace.damaged == ([len(left)] if cut else [])
         if trace.runs:
             assert trace.runs[0].status == "unfinished"
         assert "<main>" in render(trace, "t")
