@@ -5,122 +5,100 @@ Without it there is nothing to do: ``pip install anthropic``.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from aeye.delivery import apply_plan
 from aeye.errors import RateLimitError
-from aeye.message import Message, Part, Reasoning, ToolCall
-from aeye.request import Reason, Request, ResponseFormat, ToolDefinition
+from aeye.message import Reasoning, ToolCall
 from aeye.response import Chunk, Response
-from aeye.schema import Schema
 from aeye.testing import LocalServer, ScriptedModel
 from aeye.usage import Usage
-from aeye.vendor import ANTHROPIC, find_facts
-from aeye.wire_anthropic import MESSAGES
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from official import (
+    Replay,
+    Told,
+    bytes_of,
+    drained,
+    lost,
+    requests,
+    responses,
+    sent,
+    summed_up,
+)
 
 anthropic = pytest.importorskip("anthropic")
 pydantic = pytest.importorskip("pydantic")
 params = pytest.importorskip("anthropic.types.message_create_params")
+# We warn of schemas that cannot go out strictly.
+pytestmark = pytest.mark.filterwarnings("ignore:.*strict=True")
 
-PLACE = Schema({"type": "object", "properties": {"city": {"type": "string"}}})
-TOOL = ToolDefinition("weather", "Weather.", parameters=PLACE)
 CALL = ToolCall("toolu_1", "weather", arguments='{"city": "Paris"}')
-THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
-USE = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "P"}}
 # Parameters that older models take, and the client's types no longer name.
-GONE = {"temperature", "top_p", "top_k"}
-HI = Message("user", "Hi")
-HISTORY = (
-    Message("system", "Be brief.", cache={"ttl": "1h"}),
-    Message(
-        "user",
-        (
-            Part.text("Look:"),
-            Part.image("data:image/png;base64,aWNvbg=="),
-            Part.image("https://example.com/a.png"),
-            Part.file("data:application/pdf;name=a.pdf;base64,JVBERg=="),
-            Part.file("data:text/plain;base64,YQ=="),
-        ),
-        cache={},
-    ),
-    Message(
-        "assistant",
-        "Let me see.",
-        tool_calls=(CALL,),
-        native={
-            "format": "messages",
-            "items": [
-                THOUGHT,
-                {"type": "redacted_thinking", "data": "eA=="},
-                {"type": "text", "text": "Let me see."},
-                {**USE, "input": {"city": "Paris"}},
-            ],
-        },
-    ),
-    Message("tool", "21", tool_call_id="toolu_1"),
-    Message("user", "And?"),
-)
-REQUESTS = [
-    Request((HI,)),
-    Request(HISTORY),
-    Request(
-        HISTORY,
-        tools=(TOOL,),
-        tool_choice="auto",
-        tools_one_at_a_time=True,
-        response_format=ResponseFormat(PLACE),
-        reason=Reason("high"),
-        stop=("END",),
-        user_key="u",
-    ),
-    Request((HI,), tools=(TOOL,), tool_choice={"tool": "weather"}, temperature=0.5),
-    Request((HI,), tools=(TOOL,), tool_choice="required", reason=Reason("none")),
-    Request((HI,), reason=Reason(None, 2000)),
+GONE = {"$.temperature", "$.top_p"}
+MODELS = [
+    "anthropic:claude-3-5-haiku-latest",
+    "anthropic:claude-fable-5",
+    "anthropic:claude-opus-4-6",
+    "anthropic:claude-opus-5",
+    "anthropic:claude-sonnet-4-5",
+    "anthropic:claude-sonnet-5-5",
+    "llamacpp:default",
+]
+# What all models together are to be asked for; else the draw is too thin.
+EVERYTHING = {
+    "max_tokens",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "tool_choice",
+    "tools",
+    "top_p",
+}
+# They must outlive the lazy sequences that they make.
+TYPES = [
+    pydantic.TypeAdapter(params.MessageCreateParamsNonStreaming),
+    pydantic.TypeAdapter(params.MessageCreateParamsStreaming),
 ]
 
 
-def drained(value: Any) -> Any:
-    """Return *value* with its lazy sequences read, which is what checks them."""
-    if isinstance(value, dict):
-        return {k: drained(v) for k, v in value.items()}
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-        return value
-    return [drained(item) for item in value]
+@pytest.mark.parametrize("name", MODELS)
+@given(data=st.data())
+def test_requests(name: str, data: st.DataObject) -> None:
+    """The official types take our body, and know each key of it at every depth."""
+    request = data.draw(requests(name, "messages"))
+    stream = data.draw(st.booleans())
+
+    body = sent(name, "messages", request, stream)
+    read = drained(TYPES[stream].validate_python(body))
+
+    assert set(lost(body, read)) <= GONE
 
 
-def lost(ours: Any, theirs: Any, path: str = "$") -> Iterator[str]:
-    """Yield the places that the client's types do not know."""
-    if isinstance(ours, dict):
-        for key, value in ours.items():
-            if key not in theirs:
-                yield f"{path}.{key}"
-            else:
-                yield from lost(value, theirs[key], f"{path}.{key}")
-    elif isinstance(ours, list):
-        for i, (mine, other) in enumerate(zip(ours, theirs)):
-            yield from lost(mine, other, f"{path}[{i}]")
+def test_requests_are_of_every_kind() -> None:
+    """What is drawn above leaves out no parameter that we know of."""
+    keys: set[str] = set()
 
+    @given(st.sampled_from(MODELS), st.data())
+    def draw(name: str, data: st.DataObject) -> None:
+        request = data.draw(requests(name, "messages"))
+        keys.update(sent(name, "messages", request, True))
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("request_", REQUESTS)
-def test_requests_are_of_the_official_types(request_: Request, stream: bool) -> None:
-    """Every key that we send is one that the vendor's own client knows."""
-    older = request_.reason == Reason(None, 2000)
-    model = "claude-sonnet-4-5" if older else "claude-opus-4-6"
-    facts = find_facts(ANTHROPIC, model, "messages")
-    kinds = (
-        params.MessageCreateParamsNonStreaming,
-        params.MessageCreateParamsStreaming,
-    )
-    planned = apply_plan(Request(**{**vars(request_), "model": model}), facts)
+    draw()
 
-    body = MESSAGES.encode(planned, facts, stream)
-    adapter = pydantic.TypeAdapter(kinds[stream])  # must outlive its lazy sequences
-    read = drained(adapter.validate_python(body))
-
-    assert [p for p in lost(body, read) if p.rpartition(".")[2] not in GONE] == []
+    assert keys == EVERYTHING
 
 
 REPLY = Response(
@@ -171,6 +149,59 @@ def test_official_client_reads_a_stream(serve: Any) -> None:
     """The vendor's client puts the local server's stream together."""
     with serve(REPLY).messages.stream(**ASK) as stream:
         check(stream.get_final_message())
+
+
+FINISHES = {
+    "end_turn": "stop",
+    "max_tokens": "length",
+    "refusal": "refusal",
+    "tool_use": "tool_calls",
+}
+
+
+def read_message(client: Any, stream: bool) -> dict[str, Any]:
+    """Ask, and return what can be compared."""
+    if stream:
+        with client.messages.stream(**ASK) as events:
+            message = events.get_final_message()
+    else:
+        message = client.messages.create(**ASK)
+    found: dict[str, list[Any]] = {"text": [], "thinking": [], "tool_use": []}
+    for block in message.content:
+        found[block.type].append(block)
+    usage = message.usage
+    cached = usage.cache_read_input_tokens
+    return {
+        "text": "".join(block.text for block in found["text"]),
+        "refusal": message.stop_reason == "refusal",
+        "calls": [(b.id, b.name, b.input) for b in found["tool_use"]],
+        "finish": FINISHES[message.stop_reason],
+        "thought": "".join(block.thinking for block in found["thinking"]),
+        "tokens": (usage.input_tokens + cached, usage.output_tokens, cached),
+    }
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_both_read_the_same(stream: bool) -> None:
+    """From the same bytes, cut anywhere, both make the same answer."""
+    model, replay = Told(), Replay()
+    client = anthropic.Anthropic(api_key="x", base_url=replay.url, max_retries=0)
+
+    @given(responses(refusals=False))
+    def check(response: Response) -> None:
+        model.response = response
+        body = {**ASK, "stream": stream}
+        replay.answer = bytes_of(server, "/v1/messages", body)
+
+        ours = summed_up(replay.ask("messages", stream))
+        theirs = read_message(client, stream)
+
+        assert {**ours, "refusal": bool(ours["refusal"])} == theirs
+        assert ours == summed_up(response)
+
+    with client, LocalServer(model, format="messages") as server:
+        check()
+    replay.close()
 
 
 def test_official_client_reads_errors(serve: Any) -> None:

@@ -5,103 +5,90 @@ Without it there is nothing to do: ``pip install google-genai``.
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from aeye.delivery import apply_plan
 from aeye.errors import RateLimitError
-from aeye.message import Message, Part, Reasoning, ToolCall
-from aeye.request import Reason, Request, ResponseFormat, ToolDefinition
+from aeye.message import Reasoning, ToolCall
 from aeye.response import Chunk, Response
-from aeye.schema import Schema
 from aeye.testing import LocalServer, ScriptedModel
 from aeye.usage import Usage
-from aeye.vendor import GOOGLE, find_facts
-from aeye.wire_gemini import GEMINI
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from official import Replay, Told, bytes_of, requests, responses, sent, summed_up
 
 genai = pytest.importorskip("google.genai")
 types = pytest.importorskip("google.genai.types")
+# We warn of schemas that cannot go out strictly.
+pytestmark = pytest.mark.filterwarnings("ignore:.*strict=True")
 
-PLACE = Schema({"type": "object", "properties": {"city": {"type": "string"}}})
-TOOL = ToolDefinition("weather", "Weather.", parameters=PLACE)
 CALL = ToolCall("x1", "weather", arguments='{"city": "Paris"}')
-HI = Message("user", "Hi")
-HISTORY = (
-    Message("system", "Be brief."),
-    Message(
-        "user",
-        (
-            Part.text("Look:"),
-            Part.image("data:image/png;base64,aWNvbg=="),
-            Part.file("https://example.com/a.pdf"),
-        ),
-    ),
-    Message(
-        "assistant",
-        "Let me see.",
-        tool_calls=(CALL,),
-        native={
-            "format": "gemini",
-            "items": [
-                {"text": "Hm.", "thought": True},
-                {"text": "Let me see.", "thoughtSignature": "c2ln"},
-                {
-                    "functionCall": {
-                        "id": "x1",
-                        "name": "weather",
-                        "args": {"city": "Paris"},
-                    },
-                    "thoughtSignature": "c2ln",
-                },
-            ],
-        },
-    ),
-    Message("tool", "21", tool_call_id="x1"),
-    Message("assistant", tool_calls=(ToolCall("c", "weather"),)),
-    Message("tool", ("22", Part.image("data:image/png;base64,aWNv")), tool_call_id="c"),
-)
-REQUESTS = [
-    Request((HI,)),
-    Request(HISTORY),
-    Request(
-        HISTORY,
-        tools=(TOOL,),
-        tool_choice="auto",
-        response_format=ResponseFormat(PLACE),
-        reason=Reason("high"),
-        stop=("END",),
-        temperature=0.5,
-        top_p=0.5,
-        max_tokens=9,
-        frequency_penalty=0.5,
-        presence_penalty=0.5,
-        log_probabilities=2,
-    ),
-    Request(
-        (HI,),
-        tools=(ToolDefinition("weather", "", parameters=PLACE, strict=True),),
-    ),
-    Request((HI,), tools=(TOOL,), tool_choice={"tool": "weather"}),
-    Request((HI,), tools=(TOOL,), tool_choice="none", reason=Reason(None, 99)),
+MODELS = [
+    "google:gemini-2.0-flash",
+    "google:gemini-2.5-flash",
+    "google:gemini-2.5-pro",
+    "google:gemini-3-pro",
+    "google:gemini-3.6-flash",
 ]
+# What all models together are to be asked for; else the draw is too thin.
+EVERYTHING = {
+    "contents",
+    "frequencyPenalty",
+    "logprobs",
+    "maxOutputTokens",
+    "presencePenalty",
+    "responseJsonSchema",
+    "responseLogprobs",
+    "responseMimeType",
+    "stopSequences",
+    "systemInstruction",
+    "temperature",
+    "thinkingConfig",
+    "toolConfig",
+    "tools",
+    "topP",
+}
 
 
-@pytest.mark.parametrize("request_", REQUESTS)
-def test_requests_are_of_the_official_types(request_: Request) -> None:
-    """Every key that we send is one that the vendor's own client knows."""
-    model = "gemini-3.6-flash"
-    facts = find_facts(GOOGLE, model, "gemini")
-    planned = apply_plan(Request(**{**vars(request_), "model": model}), facts)
+@pytest.mark.parametrize("name", MODELS)
+@given(data=st.data())
+def test_requests(name: str, data: st.DataObject) -> None:
+    """The official types take our body, know each key of it, and lose nothing."""
+    request = data.draw(requests(name, "gemini"))
 
-    body = GEMINI.encode(planned, facts, False)
-    contents = [types.Content.model_validate(c) for c in body.pop("contents")]
-    config = types.GenerateContentConfig.model_validate(
-        {**body.pop("generationConfig", {}), **body}
-    )
+    body = sent(name, "gemini", request, data.draw(st.booleans()))
+    contents = body.pop("contents")
+    config = {**body.pop("generationConfig", {}), **body}
 
     assert contents
-    assert (config.tools is None) == (not request_.tools)
+    for content in contents:
+        assert written(types.Content.model_validate(content)) == content
+    assert written(types.GenerateContentConfig.model_validate(config)) == config
+
+
+def written(value: Any) -> Any:
+    """Return how the official client writes what it has read."""
+    return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def test_requests_are_of_every_kind() -> None:
+    """What is drawn above leaves out no parameter that we know of."""
+    keys: set[str] = set()
+
+    @given(st.sampled_from(MODELS), st.data())
+    def draw(name: str, data: st.DataObject) -> None:
+        body = sent(name, "gemini", data.draw(requests(name, "gemini")), False)
+        keys.update(body.pop("generationConfig", {}), body)
+
+    draw()
+
+    assert keys == EVERYTHING
 
 
 REPLY = Response(
@@ -155,6 +142,57 @@ def test_official_client_reads_a_stream(serve: Any) -> None:
     client = serve(REPLY)
 
     check(list(client.models.generate_content_stream(**ASK)))
+
+
+def read_answers(client: Any, stream: bool) -> dict[str, Any]:
+    """Ask, put together what comes, and return what can be compared."""
+    if stream:
+        answers = list(client.models.generate_content_stream(**ASK))
+    else:
+        answers = [client.models.generate_content(**ASK)]
+    contents = [a.candidates[0].content for a in answers]
+    parts = [p for c in contents if c is not None for p in c.parts or ()]
+    calls = [part.function_call for part in parts if part.function_call]
+    length = answers[-1].candidates[0].finish_reason == types.FinishReason.MAX_TOKENS
+    usage = answers[-1].usage_metadata
+    output = usage.candidates_token_count + (usage.thoughts_token_count or 0)
+    return {
+        "text": "".join(p.text or "" for p in parts if not p.thought),
+        "refusal": "",
+        "calls": [(call.id, call.name, call.args) for call in calls],
+        "finish": "tool_calls" if calls else "length" if length else "stop",
+        "thought": "".join(p.text or "" for p in parts if p.thought),
+        "tokens": (
+            usage.prompt_token_count,
+            output,
+            usage.cached_content_token_count,
+        ),
+    }
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_both_read_the_same(stream: bool) -> None:
+    """From the same bytes, cut anywhere, both make the same answer."""
+    model, replay = Told(), Replay()
+    options = types.HttpOptions(base_url=replay.url)
+    client = genai.Client(api_key="x", http_options=options)
+    verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+
+    @given(responses(refusals=False))
+    def check(response: Response) -> None:
+        model.response = response
+        replay.answer = bytes_of(server, f"/v1beta/models/m:{verb}", body)
+
+        ours = summed_up(replay.ask("gemini", stream))
+        theirs = read_answers(client, stream)
+
+        assert ours == theirs == summed_up(response)
+
+    with LocalServer(model, format="gemini") as server:
+        check()
+    client.close()
+    replay.close()
 
 
 def test_official_client_reads_errors(serve: Any) -> None:

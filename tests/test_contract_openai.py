@@ -5,148 +5,160 @@ It is no dependency, and without it there is nothing to do here.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator
+import functools
+import json
+import sys
+from pathlib import Path
+from typing import Any, Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from aeye.message import Message, Part, Reasoning, ToolCall
-from aeye.request import Reason, Request, ResponseFormat, ToolDefinition
+from aeye.message import Reasoning, ToolCall
 from aeye.response import Chunk, Response
-from aeye.schema import Schema
 from aeye.testing import LocalServer, ScriptedModel
 from aeye.usage import Usage
-from aeye.vendor import OPENAI, find_facts
-from aeye.wire_chat import CHAT
-from aeye.wire_responses import RESPONSES
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from official import (
+    Replay,
+    Told,
+    bytes_of,
+    drained,
+    lost,
+    requests,
+    responses,
+    sent,
+    summed_up,
+)
 
 openai = pytest.importorskip("openai")
 pydantic = pytest.importorskip("pydantic")
-# Its types warn of their own fields.
-pytestmark = pytest.mark.filterwarnings("default")
-
-PLACE = Schema({"type": "object", "properties": {"city": {"type": "string"}}})
-TOOLS = (
-    ToolDefinition("weather", "Of a city.", PLACE, descriptor="openai-strict"),
-    ToolDefinition("plain", "", PLACE, descriptor="openai-lenient"),
-)
-OUTPUT = ResponseFormat(PLACE, descriptor="openai-strict")
-CALLS = (ToolCall("c1", "weather", '{"city": "Oslo"}'), ToolCall("c2", "plain"))
-HISTORY = (
-    Message("system", "Be brief."),
-    Message(
-        "user",
-        (
-            Part.text("See"),
-            Part.image("https://example.com/a.png"),
-            Part.file("data:application/pdf;name=a.pdf;base64,JVBERg=="),
-        ),
-        cache={"ttl": "30m"},
-    ),
-    Message("assistant", "Let me see.", tool_calls=CALLS),
-    Message("tool", "cold", tool_call_id="c1"),
-    Message("tool", (Part.text("nothing"),), tool_call_id="c2"),
-    Message("assistant", refusal="No."),
-    Message("system", "Again."),
-    Message("user", "Please."),
-)
-NATIVE = [
-    {
-        "type": "reasoning",
-        "id": "rs_1",
-        "summary": [{"type": "summary_text", "text": "Hm."}],
-        "encrypted_content": "secret",
-    },
-    {
-        "type": "message",
-        "id": "msg_1",
-        "role": "assistant",
-        "status": "completed",
-        "phase": "commentary",
-        "content": [{"type": "output_text", "text": "So.", "annotations": []}],
-    },
-    {
-        "type": "function_call",
-        "id": "fc_1",
-        "call_id": "c9",
-        "name": "plain",
-        "arguments": "{}",
-        "status": "completed",
-    },
-]
-ECHOED = (
-    *HISTORY,
-    Message(
-        "assistant",
-        "So.",
-        tool_calls=(ToolCall("c9", "plain"),),
-        native={"format": "responses", "items": NATIVE},
-    ),
-    Message("tool", "1", tool_call_id="c9"),
-)
-REQUESTS = [
-    Request(HISTORY, model="gpt-5.6"),
-    Request(
-        HISTORY,
-        model="gpt-5.6",
-        tools=TOOLS,
-        tool_choice={"tool": "weather"},
-        tools_one_at_a_time=True,
-        response_format=OUTPUT,
-        max_tokens=100,
-        reason=Reason("low"),
-        cache_key="c",
-        user_key="u",
-    ),
-    Request(
-        HISTORY[-1:],
-        model="gpt-4.1",
-        tools=TOOLS,
-        tool_choice="required",
-        temperature=0.5,
-        top_p=0.5,
-        log_probabilities=2,
-    ),
-    Request(ECHOED, model="gpt-5.6", tools=TOOLS),
+# Its types warn of their own fields, and we of schemas that cannot go out strictly.
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.filterwarnings("ignore:.*strict=True"),
 ]
 
+# What some hosts know beyond what OpenAI's types do.
+ECHOES = {
+    "$.messages[].reasoning_content",
+    "$.messages[].reasoning_details",
+    "$.messages[].tool_calls[].extra_content",
+}
+BEYOND = {
+    "openrouter": {
+        "$.messages[].content[].cache_control",
+        "$.messages[].reasoning_details",
+        "$.reasoning",
+        "$.reasoning.max_tokens",
+    },
+    "deepseek": {"$.messages[].reasoning_content", "$.thinking"},
+    "google": ECHOES,
+    "vllm": ECHOES,
+}
+MODELS = [
+    ("chat", "openai:gpt-4.1"),
+    ("chat", "openai:gpt-5"),
+    ("chat", "openai:gpt-5.6"),
+    ("chat", "azure:gpt-4o"),
+    ("chat", "deepseek:deepseek-reasoner"),
+    ("chat", "google:gemini-3.6-flash"),
+    ("chat", "groq:openai/gpt-oss-120b"),
+    ("chat", "mistral:mistral-medium-latest"),
+    ("chat", "ollama:llama3.2"),
+    ("chat", "openrouter:anthropic/claude-sonnet-4.5"),
+    ("chat", "vllm:Qwen/Qwen3-8B"),
+    ("chat", "xai:grok-4"),
+    ("responses", "openai:gpt-4.1"),
+    ("responses", "openai:gpt-5"),
+    ("responses", "openai:gpt-5.6"),
+    ("responses", "openrouter:openai/gpt-5"),
+    ("responses", "vllm:Qwen/Qwen3-8B"),
+]
+# What all models of a format together are to be asked for; else the draw is too thin.
+COMMON = {
+    "model",
+    "parallel_tool_calls",
+    "prompt_cache_key",
+    "safety_identifier",
+    "stream",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+}
+EVERYTHING = {
+    "chat": COMMON
+    | {
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "messages",
+        "presence_penalty",
+        "reasoning_effort",
+        "response_format",
+        "stop",
+        "stream_options",
+    },
+    "responses": COMMON
+    | {
+        "include",
+        "input",
+        "instructions",
+        "max_output_tokens",
+        "reasoning",
+        "store",
+        "text",
+    },
+}
 
-def drained(value: Any) -> Any:
-    """Return *value* with its lazy lists read, which is when they are checked."""
-    if isinstance(value, dict):
-        return {key: drained(item) for key, item in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        return [drained(item) for item in value]
-    return value
+
+@functools.cache
+def types_of(format: str, stream: bool) -> Any:
+    from openai.types.chat import completion_create_params as chat
+    from openai.types.responses import response_create_params as responses
+
+    kind = "Streaming" if stream else "NonStreaming"
+    if format == "chat":
+        return pydantic.TypeAdapter(getattr(chat, f"CompletionCreateParams{kind}"))
+    return pydantic.TypeAdapter(getattr(responses, f"ResponseCreateParams{kind}"))
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("request_", REQUESTS)
-def test_responses_request(request_: Request, stream: bool) -> None:
+@pytest.mark.parametrize(("format", "name"), MODELS)
+@given(data=st.data())
+def test_requests(format: str, name: str, data: st.DataObject) -> None:
     """The official types take our body, and know each key of it at every depth."""
-    from openai.types.responses import response_create_params as params
+    request = data.draw(requests(name, format))
+    stream = data.draw(st.booleans())
 
-    kind = "Streaming" if stream else "NonStreaming"
-    adapter = pydantic.TypeAdapter(getattr(params, f"ResponseCreateParams{kind}"))
-    facts = find_facts(OPENAI, str(request_.model), "responses")
-    body = RESPONSES.encode(request_, facts, stream)
+    body = sent(name, format, request, stream)
+    read = drained(types_of(format, stream).validate_python(body))
 
-    assert drained(adapter.validate_python(body)) == body
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("request_", REQUESTS)
-def test_chat_request(request_: Request, stream: bool) -> None:
-    """The same for chat completions."""
-    from openai.types.chat import completion_create_params as params
-
-    kind = "Streaming" if stream else "NonStreaming"
-    adapter = pydantic.TypeAdapter(getattr(params, f"CompletionCreateParams{kind}"))
-    facts = find_facts(OPENAI, str(request_.model), "chat")
-    body = CHAT.encode(request_, facts, stream)
-
-    assert drained(adapter.validate_python(body)) == body
+    assert set(lost(body, read)) <= BEYOND.get(name.partition(":")[0], set())
 
 
+@pytest.mark.parametrize("format", EVERYTHING)
+def test_requests_are_of_every_kind(format: str) -> None:
+    """What is drawn above leaves out no parameter that OpenAI's models are sent."""
+    names = [n for f, n in MODELS if f == format and n.startswith("openai:")]
+    keys: set[str] = set()
+
+    @given(st.data())
+    def draw(data: st.DataObject) -> None:
+        for name in names:
+            keys.update(sent(name, format, data.draw(requests(name, format)), True))
+
+    draw()
+
+    assert EVERYTHING[format] <= keys
+
+
+CALLS = (ToolCall("c1", "weather", '{"city": "Oslo"}'), ToolCall("c2", "plain"))
 FULL = Response(
     "Hi there.",
     CALLS,
@@ -224,6 +236,97 @@ def test_stream(served: Any) -> None:
             final = events.get_final_response()
 
     assert told(final, served.format) == EXPECTED
+
+
+def from_chat(client: Any, stream: bool) -> dict[str, Any]:
+    """Ask, and return what can be compared."""
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    if stream:
+        options = {"include_usage": True}
+        with client.chat.completions.stream(**asked, stream_options=options) as events:
+            try:
+                final = events.get_final_completion()
+            except openai.LengthFinishReasonError as exc:  # how it says "length"
+                final = exc.completion
+    else:
+        final = client.chat.completions.create(**asked)
+    choice, usage = final.choices[0], final.usage
+    message = choice.message
+    calls = message.tool_calls or ()
+    return {
+        "text": message.content or "",
+        "refusal": message.refusal or "",
+        "calls": [
+            (c.id, c.function.name, json.loads(c.function.arguments)) for c in calls
+        ],
+        "finish": "refusal" if message.refusal else choice.finish_reason,
+        "thought": getattr(message, "reasoning_content", None) or "",
+        "tokens": (
+            usage.prompt_tokens,
+            usage.completion_tokens,
+            usage.prompt_tokens_details.cached_tokens,
+        ),
+    }
+
+
+ENDS = ("response.completed", "response.incomplete")
+
+
+def from_responses(client: Any, stream: bool) -> dict[str, Any]:
+    """Ask, and return what can be compared."""
+    if stream:
+        with client.responses.stream(model="m", input="Hi") as events:
+            # Its own last word knows of no answer that was cut.
+            ends = [e.response for e in events if e.type in ENDS]
+        (final,) = ends
+    else:
+        final = client.responses.create(model="m", input="Hi")
+    kinds: dict[str, list[Any]] = {"message": [], "reasoning": [], "function_call": []}
+    for item in final.output:
+        kinds[item.type].append(item)
+    refusals = [p for m in kinds["message"] for p in m.content if p.type == "refusal"]
+    refusal = "".join(part.refusal for part in refusals)
+    calls = kinds["function_call"]
+    ended = "refusal" if refusal else "tool_calls" if calls else "stop"
+    usage = final.usage
+    return {
+        "text": final.output_text,
+        "refusal": refusal,
+        "calls": [(c.call_id, c.name, json.loads(c.arguments)) for c in calls],
+        "finish": "length" if final.status == "incomplete" else ended,
+        "thought": "".join(s.text for r in kinds["reasoning"] for s in r.summary),
+        "tokens": (
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.input_tokens_details.cached_tokens,
+        ),
+    }
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("format", ["chat", "responses"])
+def test_both_read_the_same(format: str, stream: bool) -> None:
+    """From the same bytes, cut anywhere, both make the same answer."""
+    model, replay = Told(), Replay()
+    client = openai.OpenAI(api_key="x", base_url=f"{replay.url}/v1", max_retries=0)
+    read = from_chat if format == "chat" else from_responses
+    path = "/v1/chat/completions" if format == "chat" else "/v1/responses"
+    asked = {"model": "m", "stream": stream, "stream_options": {"include_usage": True}}
+    said = [{"role": "user", "content": "Hi"}]
+
+    @given(responses())
+    def check(response: Response) -> None:
+        model.response = response
+        body = {**asked, "messages": said, "input": said}
+        replay.answer = bytes_of(server, path, body)
+
+        ours, theirs = summed_up(replay.ask(format, stream)), read(client, stream)
+
+        assert ours == theirs == summed_up(response)
+
+    with client, LocalServer(model, format=format) as server:
+        check()
+    replay.close()
 
 
 def test_events_of_responses() -> None:
