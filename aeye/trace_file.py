@@ -36,6 +36,11 @@ class TraceFile:
             self._file = file
         else:
             raise TypeError(f"file is a path or a text file, not {file!r:.80}")
+        self._encode = json.JSONEncoder(
+            ensure_ascii=not self._owned,  # who knows how their file is encoded
+            separators=(",", ":"),
+            allow_nan=False,
+        ).encode
         self._mask = _mask()
         self._lock = threading.Lock()
         # Times are those of the wall clock now, and go on evenly whatever is done to
@@ -55,12 +60,7 @@ class TraceFile:
     def write(self, event: str, moment: float | None = None, **fields: Any) -> None:
         """Write one line; nothing once it is closed."""
         moment = self.now() if moment is None else moment
-        text = json.dumps(
-            {"event": event, "time": moment, **fields},
-            ensure_ascii=not self._owned,  # who knows how their file is encoded
-            separators=(",", ":"),
-            allow_nan=False,
-        )
+        text = self._encode({"event": event, "time": moment, **fields})
         line = self._mask.hide(text) + "\n"
         with self._lock:
             if self._file is not None:

@@ -105,3 +105,15 @@ def agents(ctx: aeye.Context) -> None:
     child: aeye.Tool[Any] = plainly.as_tool(stream=True)
     print(said, text, advice, wrong, delta, output, size, also, child)
     aeye.Agent("x", ctx, tool=[plain])  # type: ignore[call-overload]  # a slip
+
+
+def traces(ctx: aeye.Context) -> None:
+    prompt = aeye.Prompt("p", "x", schema=Advice)
+    with aeye.TraceRecorder("trace.jsonl", redact=str.upper) as recorder:
+        for event in recorder.watch(prompt.run({}, ctx)):
+            if event.type == "text_partial":
+                content: str = event.content
+        observers = [recorder, aeye.OpenTelemetryObserver(capture_content=True)]
+        request = prompt.request({}, ctx).with_observers(observers)
+        advice: Optional[Advice] = request.send().parsed
+    print(content, advice)
