@@ -79,12 +79,12 @@ _SAMPLING = frozenset(
 )
 _NOTHING: FrozenSet[str] = frozenset()
 _WORDS = frozenset({"auto", "none", "required"})
-# Open models write their thoughts between tags. A host without a reader for the model
-# hands that on as text: Groq by default, https://reference.langchain.com/python/
-# langchain-groq/chat_models/ChatGroq/reasoning_format; Fireworks, https://fireworks.ai/
-# docs/deepseek/general-deepseek; Qwen at Cerebras, https://inference-docs.cerebras.ai/
-# capabilities/reasoning; vLLM that was not told of one, https://docs.vllm.ai/en/v0.7.3/
-# features/reasoning_outputs.html; all read 2026-12-01.
+# Open models write their thoughts between tags, and a host without a reader for the
+# model hands that on as text. All read 2026-12-01:
+# https://docs.vllm.ai/en/v0.7.3/features/reasoning_outputs.html (if not told of one)
+# https://fireworks.ai/docs/deepseek/general-deepseek
+# https://inference-docs.cerebras.ai/capabilities/reasoning (Qwen)
+# https://reference.langchain.com/python/langchain-groq/chat_models/ChatGroq (Groq)
 _OPEN_MODELS = ModelFacts(think_tags=True)
 
 # Read from the recorded errors and the official client; which models think by default:
