@@ -1,6 +1,6 @@
 """The server of the scenarios: prints its URL and serves until its input ends.
 
-    python benchmarks/server.py
+    python benchmarks/server.py [FORMAT]
 
 What it answers depends on the request's model and messages alone, so that any client
 can be measured against it. ``GET`` is not served; nothing is counted here.
@@ -66,7 +66,7 @@ def _called(*wanted: tuple[str, object, str]) -> Response:
 
 
 if __name__ == "__main__":
-    with LocalServer(Scenarios()) as server:
+    with LocalServer(Scenarios(), format=(*sys.argv[1:], "chat")[0]) as server:
         # A process that only serves need not be shared out fairly.
         sys.setswitchinterval(0.05)
         print(server.url, flush=True)
