@@ -12,7 +12,7 @@ import time
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 from typing import (
     Any,
     Callable,
@@ -108,6 +108,8 @@ __all__ = ["Conduct", "Events", "PromptResponse", "Settings", "Start"]
 # Makes a run of some prompt, to be driven under a policy.
 Start = Callable[[Any, Context, Policy], Run]
 Events = Generator[AgentEvent, None, "PromptResponse[Any]"]
+# Makes this door's events of one of the loop's.
+Translation = Callable[[Any], Sequence[AgentEvent]]
 
 T = TypeVar("T")
 
@@ -139,6 +141,22 @@ class Settings:
     memory: Optional[MemoryOptions] = None
     session: Optional[MemoryContext] = None
 
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        """The middleware, in order."""
+        return Pipeline(self.middlewares)
+
+    @cached_property
+    def attended(self) -> bool:
+        """Whether anybody is told of turns and calls, be it not the reader."""
+        return bool(self.hook or self.middlewares or self.observers)
+
+    @cached_property
+    def holds_back(self) -> bool:
+        """Whether text waits until hooks and middleware have been asked."""
+        place = "on_completion_response"
+        return place in self.hook or self.pipeline.has(place)
+
 
 @dataclass(frozen=True)
 class PromptResponse(Generic[T]):
@@ -168,49 +186,45 @@ class _ToolRecord:
 class Conduct(Policy):
     """Conducts one run: ``events`` moves it on, the rest is what the loop asks."""
 
+    # "completed", "errored" or "cancelled" when the run has ended.
+    outcome: Optional[str] = None
+    # Set before the generator is closed by hand: then the end waits for tools.
+    closing = False
+
+    _run: Optional[Run] = None
+    _journal: Optional[Journal] = None
+    # Whether somebody reads the events; what nobody hears is not made.
+    _streaming = False
+    # Whether the run began at calls that waited: then its prompt is none of its own.
+    _goes_on = False
+    _turn = 0
+    # The message that opened the turn.
+    _prompt: Message
+    _opened = 0.0
+    _first_delta: Optional[float] = None
+    # The calls of this turn that were told of, and the ids of those that were named
+    # and of those with results.
+    _announced: Dict[str, ToolCall]
+    _named: Set[str]
+    _reported: Set[str]
+    _waiting: Optional[ToolApprovalRequest] = None
+    _last: Optional[Event] = None
+
     def __init__(
         self, settings: Settings, input: Any, ctx: Context, said: Sequence[Message]
     ) -> None:
         self.max_turns = settings.max_turns
         self.tool_concurrency = settings.tool_concurrency
-        # "completed", "errored" or "cancelled" when the run has ended.
-        self.outcome: Optional[str] = None
-        # Set before the generator is closed by hand: then the end waits for tools.
-        self.closing = False
         self._settings = settings
         self._input = input
         self._ctx = ctx
         # The messages that the request was made with, the prompt last.
-        self._said = tuple(said)
+        self._said = self._began = tuple(said)
         self._watch = Watch(settings.observers, settings.trace)
-        self._pipeline = Pipeline(settings.middlewares)
-        self._journal: Optional[Journal] = None
         if settings.memory is not None and settings.session is not None:
             self._journal = Journal(settings.memory, settings.session, self.run_id)
-        # Whether somebody reads the events; what nobody hears is not made.
-        self._streaming = False
-        # Whether somebody, be it the reader, is told of calls.
-        self._attended = bool(
-            settings.hook or settings.middlewares or settings.observers
-        )
-        # Whether text waits until hooks and middleware have been asked.
-        place = "on_completion_response"
-        self._held = place in settings.hook or self._pipeline.has(place)
-        self._run: Optional[Run] = None
-        self._turn = 0
-        self._prompt = self._said[-1] if self._said else Message("user")
-        self._history: Tuple[Message, ...] = self._said[:-1]
-        # The prompt, where it is one of the run's new messages.
-        self._fresh: Tuple[Message, ...] = self._said[-1:]
-        self._opened = 0.0
-        self._first_delta: Optional[float] = None
+        self._attended = settings.attended
         self._tools: Dict[str, _ToolRecord] = {}
-        # Ids of the calls of this turn that were told of, and of those with results.
-        self._announced: Dict[str, ToolCall] = {}
-        self._named: Set[str] = set()
-        self._reported: Set[str] = set()
-        self._waiting: Optional[ToolApprovalRequest] = None
-        self._last: Optional[Event] = None
 
     @cached_property
     def run_id(self) -> str:
@@ -225,12 +239,19 @@ class Conduct(Policy):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The run's new messages so far, the prompt first."""
-        return (*self._fresh, *(self._run.messages if self._run is not None else ()))
+        fresh = () if self._goes_on else self._began[-1:]
+        return fresh if self._run is None else (*fresh, *self._run.messages)
+
+    @property
+    def _history(self) -> tuple[Message, ...]:
+        """What was said before the run's new messages."""
+        return self._began if self._goes_on else self._began[:-1]
 
     def events(self, start: Start, *, streaming: bool) -> Events:
         """Run to the end; a failure is told as an event and then raised."""
         self._streaming = streaming
         self._attended = self._attended or streaming
+        self._forget_calls()
         steps = self._tell(start)
         try:
             response, error = yield from attempt_all(steps)
@@ -252,7 +273,7 @@ class Conduct(Policy):
             said = tuple(self._journal.catch_up(said))
         elif self._journal is not None:
             said = (*self._journal.load(), *said)
-            for message in self._fresh:
+            for message in self._said[-1:]:
                 self._journal.message(message)
         messages = (*self._ctx.messages, *said)
         run = self._run = start(self._input, self._ctx.replace(messages=messages), self)
@@ -260,23 +281,41 @@ class Conduct(Policy):
         steps = run.events()
         translations = self._translations()
         try:
-            while True:
-                try:
-                    event: Any = next(steps)
-                except StopIteration as stop:
-                    parsed = stop.value
-                    break
-                translate = translations.get(type(event))
-                if translate is not None:
-                    yield from translate(event)
-                elif isinstance(event, AgentEvent):  # made by the policy
-                    yield event
-                    continue
-                self._last = event
+            if translations:
+                parsed = yield from self._translated(steps, translations)
+            else:
+                parsed = self._drained(steps)
         finally:
             run.closing = self.closing
             steps.close()
         return (yield from self._finish(run, parsed))
+
+    def _translated(
+        self,
+        steps: Generator[Any, None, Any],
+        translations: Mapping[Type[Event], Translation],
+    ) -> Generator[AgentEvent, None, Any]:
+        """Yield what this door makes of the loop's events; return the output."""
+        while True:
+            try:
+                event = next(steps)
+            except StopIteration as stop:
+                return stop.value
+            translate = translations.get(type(event))
+            if translate is not None:
+                yield from translate(event)
+            elif isinstance(event, AgentEvent):  # made by the policy
+                yield event
+                continue
+            self._last = event
+
+    def _drained(self, steps: Generator[Any, None, Any]) -> Any:
+        """Return the output of a run that nobody hears of."""
+        while True:
+            try:
+                self._last = next(steps)
+            except StopIteration as stop:
+                return stop.value
 
     def _observed(self) -> ObservedRun:
         settings = self._settings
@@ -291,12 +330,10 @@ class Conduct(Policy):
             max_turns=settings.max_turns,
         )
 
-    def _translations(
-        self,
-    ) -> Mapping[Type[Event], Callable[[Any], Sequence[AgentEvent]]]:
+    def _translations(self) -> Mapping[Type[Event], Translation]:
         """Return what makes this door's events of the loop's, where any come of it."""
-        found: Dict[Type[Event], Callable[[Any], Sequence[AgentEvent]]] = {}
-        if self._streaming and not self._held:
+        found: Dict[Type[Event], Translation] = {}
+        if self._streaming and not self._settings.holds_back:
             found[TextPartialEvent] = self._text
             found[ReasonPartialEvent] = self._thought
         if self._attended:
@@ -337,7 +374,7 @@ class Conduct(Policy):
         deltas = self._text(event) if text else self._thought(event)
         for delta in deltas if self._streaming else ():
             self._watch.update(delta)
-        return () if self._held else deltas
+        return () if self._settings.holds_back else deltas
 
     def _progress(self, event: ToolProgressEvent) -> Sequence[AgentEvent]:
         about, child = self._tools[event.tool_call_id].about, event.value
@@ -396,7 +433,7 @@ class Conduct(Policy):
 
     def _suspension(self, transcript: Sequence[Message]) -> Exception:
         """Return what a run raises that waits; its messages are where to resume."""
-        messages = tuple(dropwhile(_is_system, transcript))
+        messages = _visible(transcript)
         children = cast(Run, self._run).children
         if self._waiting is None:
             return PromptSuspend(messages=messages, children=children)
@@ -473,22 +510,18 @@ class Conduct(Policy):
 
     def open(self, messages: Sequence[Message]) -> None:
         """The run begins: the transcript says what the prompt and the history are."""
-        visible = tuple(dropwhile(_is_system, messages))
-        self._history = visible[:-1]
-        if visible:
-            self._prompt = visible[-1]
-        if self._ctx.decisions is not None:
-            self._history, self._fresh = visible, ()
-        else:
-            self._fresh = visible[-1:]
-        limit = self._settings.max_turns
-        self._ask("on_run_start", RunStartArgs, self._prompt, self._history, limit)
+        self._began = _visible(messages)
+        self._goes_on = self._ctx.decisions is not None
+        self._prompt = self._began[-1] if self._began else Message("user")
+        if self._settings.hook:
+            about = self._prompt, self._history, self._settings.max_turns
+            self._ask("on_run_start", RunStartArgs, *about)
 
     def begin(self, turn: int, messages: Sequence[Message]) -> Iterable[AgentEvent]:
         """A turn begins."""
         if self._journal is not None:
             self._journal.turn(turn)
-        if messages and not _is_system(messages[-1]):
+        if messages and messages[-1].role != "system":
             self._prompt = messages[-1]
         if self._attended:
             return self._begin(turn, messages)
@@ -499,13 +532,16 @@ class Conduct(Policy):
         if self._streaming:
             yield from self._unreported(messages)
         self._turn = turn
-        self._announced, self._named, self._reported = {}, set(), set()
-        history = tuple(dropwhile(_is_system, messages))[:-1]
+        self._forget_calls()
+        history = _visible(messages)[:-1]
         if self._streaming:
             yield AgentTurnStartEvent(turn, prompt=self._prompt, history=history)
         about = turn, self._prompt, history
         self._ask("on_turn_start", TurnStartArgs, *about)
         self._ask("on_completion_call", CompletionCallArgs, *about)
+
+    def _forget_calls(self) -> None:
+        self._announced, self._named, self._reported = {}, set(), set()
 
     def _unreported(self, messages: Sequence[Message]) -> Iterator[AgentEvent]:
         """Tell the results of calls that were answered without being run."""
@@ -518,7 +554,11 @@ class Conduct(Policy):
 
     def map_request(self, turn: int, request: Request) -> Request:
         """Send the request through the middleware."""
-        return self._pipeline.request(turn, request)
+        return (
+            self._settings.pipeline.request(turn, request)
+            if self._attended
+            else request
+        )
 
     def call(
         self, turn: int, request: Request, call: Callable[[], Iterable[Chunk]]
@@ -599,7 +639,7 @@ class Conduct(Policy):
                 signature=piece.signature,
             )
         call = chunk.tool_call
-        if call is not None and not self._held:
+        if call is not None and not self._settings.holds_back:
             yield from self._announce(turn, [call])
 
     def _announce(self, turn: int, calls: Iterable[ToolCall]) -> Iterator[AgentEvent]:
@@ -621,8 +661,10 @@ class Conduct(Policy):
 
     def map_response(self, turn: int, request: Request, response: Response) -> Response:
         """Send the response through the middleware, then show it to the hook."""
+        if not self._attended:
+            return response
         self._watch.end_generation(response, self._first_delta)
-        response = self._pipeline.response(turn, request, response)
+        response = self._settings.pipeline.response(turn, request, response)
         about = CompletionResponseArgs, turn, self._prompt, response
         self._ask("on_completion_response", *about)
         self._ask("on_turn_end", TurnEndArgs, turn, response)
@@ -635,9 +677,9 @@ class Conduct(Policy):
         return self._end(turn, response) if self._streaming else ()
 
     def _end(self, turn: int, response: Response) -> Iterator[AgentEvent]:
-        if self._held and response.reasoning is not None:
+        if self._settings.holds_back and response.reasoning is not None:
             yield from reasoning_deltas(turn, response.reasoning)
-        if self._held and response.content:
+        if self._settings.holds_back and response.content:
             yield AgentTextDeltaEvent(turn, response.content)
         yield from self._announce(turn, response.tool_calls)
         yield AgentTurnEndEvent(turn, response)
@@ -657,7 +699,7 @@ class Conduct(Policy):
             return action.reason or ""
         if action is not None and action.type == "approval_request":
             record.wish = ToolApproval(True, action.reason, action.reject_message)
-        args = self._pipeline.arguments(record.about)
+        args = self._settings.pipeline.arguments(record.about)
         if args != record.original:
             record.about = replace(record.about, args=args)
             call.rewrite(args)
@@ -724,7 +766,7 @@ class Conduct(Policy):
             self._watch.fail_tool(failure)
             if fault is not None:
                 raise fault
-        result = self._pipeline.result(call, record.about, record.original)
+        result = self._settings.pipeline.result(call, record.about, record.original)
         _, fault = attempt(self._ask, "on_tool_result", lambda: result)
         self._watch.end_tool(result)
         if fault is not None:
@@ -755,8 +797,12 @@ class Conduct(Policy):
         )
 
 
-def _is_system(message: Message) -> bool:
-    return message.role == "system"
+def _visible(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return *messages* without the instructions."""
+    at = 0
+    while at < len(messages) and messages[at].role == "system":
+        at += 1
+    return tuple(messages[at:])
 
 
 def _close(chunks: Any) -> None:

@@ -36,6 +36,8 @@ def repair(
     Raises:
         ValueError: *strict*, and something would have to be mended.
     """
+    if not any(m.tool_calls or m.role == "tool" for m in messages):
+        return tuple(messages)
     replies = _replies(messages)
     mended: list[Message] = []
     for at, message in enumerate(messages):
