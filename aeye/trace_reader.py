@@ -115,7 +115,7 @@ class Trace:
         lines = ", ".join(map(str, self.damaged[:5]))
         more = " and more" if len(self.damaged) > 5 else ""
         plural = "" if len(self.damaged) == 1 else "s"
-        return f"{len(self.damaged)} damaged line{plural} left out: {lines}{more}"
+        return f"left out {len(self.damaged)} damaged line{plural}: {lines}{more}"
 
 
 def read_trace(lines: Iterable[Union[str, bytes]]) -> Trace:

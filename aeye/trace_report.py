@@ -389,7 +389,7 @@ def _head(trace: Trace, title: str, name: str, failures: int) -> Iterator[str]:
         yield f'<div class="{kind}"><dt>{label}</dt>{shown}</div>'
     yield "</dl></header>"
     if trace.damage:
-        yield f'<p class="told">{escape(trace.damage)}.</p>'
+        yield f'<p class="told">{escape(trace.damage.capitalize())}.</p>'
 
 
 def _tiles(

@@ -340,9 +340,9 @@ def test_command_tells_of_damage(
     assert main(["trace", "trace.jsonl"]) == 0
 
     number = text.count("\n") + 1
-    told = f"1 damaged line left out: {number}"
+    told = f"left out 1 damaged line: {number}"
     assert capsys.readouterr().err.splitlines()[0] == f"aeye: {told}"
-    assert told in words((here / "trace.html").read_text("utf-8"))
+    assert told.capitalize() in words((here / "trace.html").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(
