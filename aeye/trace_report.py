@@ -35,6 +35,12 @@ _STATUS = {
     "unfinished": "warn",
 }
 _SUMS = ("input", "output", "cached", "reasoning", "cost")
+_KEY = """<ul class="key" aria-label="Colours">
+<li><i class="waits"></i>waiting for the model</li><li><i></i>model answers</li>
+<li><i class="tool"></i>tool</li><li><i class="nested"></i>nested run</li>
+<li><i class="failed"></i>failed</li>
+<li>tokens: <i class="waits"></i>cached <i></i>read <i class="tool"></i>written</li>
+</ul>"""
 
 
 def render(trace: Trace, name: str) -> str:
@@ -59,14 +65,6 @@ def render(trace: Trace, name: str) -> str:
         ]
     )
     return page(f"Trace: {title or name}", body, writer.details)
-
-
-_KEY = """<ul class="key" aria-label="Colours">
-<li><i class="waits"></i>waiting for the model</li><li><i></i>model answers</li>
-<li><i class="tool"></i>tool</li><li><i class="nested"></i>nested run</li>
-<li><i class="failed"></i>failed</li>
-<li>tokens: <i class="waits"></i>cached <i></i>read <i class="tool"></i>written</li>
-</ul>"""
 
 
 def seconds(span: float) -> str:
