@@ -193,6 +193,8 @@ class ReasoningDetail(Sparse):
 
     def _same(self, other: ReasoningDetail) -> bool:
         """Whether *other* continues this item (id, else index, else type)."""
+        if None not in (self.type, other.type) and self.type != other.type:
+            return False  # a summary and what is encrypted may have one place
         if self.id is not None and other.id is not None:
             return self.id == other.id
         if self.index is not None and other.index is not None:

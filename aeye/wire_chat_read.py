@@ -67,7 +67,7 @@ def decode(body: Any, facts: ModelFacts) -> Response:
     calls = tuple(map(_read_call, raw_calls))
     refusal = _read_word(message.get("refusal"))
     echo = _Echo()
-    echo.add(message)
+    echo.add(message, whole=True)
     extras = [call.get("extra_content") for call in raw_calls]
     reasoning = _read_reasoning(message, thought)
     finish = choice.get("finish_reason")
@@ -216,20 +216,29 @@ class _Echo:
         self._details: List[Json] = []
         self._extra: Any = None
 
-    def add(self, message: Json) -> None:
+    def add(self, message: Json, *, whole: bool = False) -> None:
         thought = message.get("reasoning_content")
         if thought and isinstance(thought, str):
             self._thought.append(thought)
         for detail in read_objects(message.get("reasoning_details")):
-            self._add_detail(detail)
+            if whole:
+                self._details.append(detail)
+            else:
+                self._add_detail(detail)
         if message.get("extra_content"):
             self._extra = message["extra_content"]
 
     def _add_detail(self, new: Json) -> None:
-        """Join a piece to its item: the one with its index, id or type."""
+        """Join a piece to its item: the one with its index or id, and its type."""
         key = next((k for k in ("index", "id") if new.get(k) is not None), "type")
         recent = self._details[-1:] if key == "type" else self._details[-4:]
-        same = [old for old in recent if old.get(key) == new.get(key)]
+        kind = new.get("type")
+        same = [
+            old
+            for old in recent
+            if old.get(key) == new.get(key)
+            and (kind is None or old.get("type") in (None, kind))
+        ]
         if not same:
             self._details.append(dict(new))
             return

@@ -645,6 +645,24 @@ def test_reasoning_details() -> None:
     }
 
 
+def test_details_in_one_place() -> None:
+    """Details of two kinds are two, whatever index they have; whole ones stay whole."""
+    summary = {"type": "reasoning.summary", "summary": "A", "index": 0}
+    secret = {"type": "reasoning.encrypted", "data": "d", "index": 0, "id": "rs_1"}
+    bare = [{"type": "reasoning.text", "text": text} for text in ("A", "B")]
+
+    whole = decode({"content": "", "reasoning_details": [summary, secret]})
+    streamed = join(
+        feed(*(delta(reasoning_details=[d]) for d in (summary, secret)), delta("stop"))
+    )
+    plain = decode({"content": "", "reasoning_details": bare})
+
+    assert whole.native is not None and plain.native is not None
+    assert whole.native["items"][0]["reasoning_details"] == [summary, secret]
+    assert streamed == whole
+    assert plain.native["items"][0]["reasoning_details"] == bare
+
+
 def test_native_goes_round() -> None:
     """What a host said beside its calls comes back to it, whole or streamed."""
     call = {
