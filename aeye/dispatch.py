@@ -134,6 +134,8 @@ class Call:
     decision: Any = None
     # What it raised, where that stops the run.
     signal: Optional[Signal] = None
+    # What the user's functions get about it, once one was called.
+    ctx: Optional[Context] = None
     # When a running call is given up, on the clock of the workers.
     deadline: Optional[float] = None
     # Set when it is given up: a run within it is to end then.
@@ -430,7 +432,7 @@ class Batch:
             yield from self._run_here_or_wait(call)
 
     def _run_here_or_wait(self, call: Call) -> Events:
-        tool = cast(Tool[Any], call.tool)
+        tool = cast("Tool[Any]", call.tool)
         if tool.timeout is None:
             yield from self._run_here(call)
         else:
@@ -443,8 +445,10 @@ class Batch:
                 yield from self._parse(call)
         waiting = [call for call in self.calls if call.status == "waiting"]
         alone = len(waiting) == 1
-        here = [call for call in waiting if _stays_here(call, alone)]
-        beside = deque(call for call in waiting if not _stays_here(call, alone))
+        here: List[Call] = []
+        beside: Deque[Call] = deque()
+        for call in waiting:
+            (here if _stays_here(call, alone) else beside).append(call)
         while beside and not self._stopped():
             if self._running < self._setup.concurrency:
                 yield from self._launch(beside.popleft())
@@ -482,7 +486,7 @@ class Batch:
     def _parse(self, call: Call) -> Generator[Event, None, bool]:
         """Read the arguments; on failure tell it and return False."""
         call.parsed = True
-        tool, written = cast(Tool[Any], call.tool), call.call
+        tool, written = cast("Tool[Any]", call.tool), call.call
         repairs: List[RepairAttempt] = []
         call.args, error = attempt(
             tool.parse,
@@ -513,6 +517,11 @@ class Batch:
         return False
 
     def _ctx(self, call: Call) -> Context:
+        if call.ctx is None:
+            call.ctx = self._ctx_of(call)
+        return call.ctx
+
+    def _ctx_of(self, call: Call) -> Context:
         inner, around = call.decision, self._setup.ctx
 
         def charged(usage: Usage) -> None:
@@ -530,10 +539,11 @@ class Batch:
         """Start *call* beside the caller."""
         if not (yield from self._ready(call)):
             return
-        timeout = cast(Tool[Any], call.tool).timeout
+        timeout = cast("Tool[Any]", call.tool).timeout
         if timeout is not None:
             call.deadline = self._setup.workers.now() + timeout
             call.abort, _ = Abort.linked(self._setup.abort)
+            call.ctx = None  # its signal is another now
             self._timed.append(call)
         self._running += 1
         context = contextvars.copy_context()
@@ -560,13 +570,13 @@ class Batch:
             yield from self._after(call)
             return False
         call.status, call.started = "running", True
-        tool = cast(Tool[Any], call.tool)
+        tool = cast("Tool[Any]", call.tool)
         yield ToolStartEvent(self._request, tool, call.call.id, call.args)
         return True
 
     def _permit(self, call: Call) -> Any:
         answer = self._setup.before(call)
-        tool = cast(Tool[Any], call.tool)
+        tool = cast("Tool[Any]", call.tool)
         if answer is not None or tool.approval is None or call.consented:
             return answer
         wish = tool.needs_approval(call.args, self._ctx(call))
@@ -641,7 +651,7 @@ class Batch:
         yield from self._settle(call, self._present(call, result, error))
 
     def _invoke(self, call: Call) -> Any:
-        tool, ctx = cast(Tool[Any], call.tool), self._ctx(call)
+        tool, ctx = cast("Tool[Any]", call.tool), self._ctx(call)
         if self._setup.intercept is not None:
             named = {"args": call.args, "ctx": ctx, "call": call.call}
             answer = self._setup.intercept(tool, named)
@@ -670,7 +680,7 @@ class Batch:
         shown = result
         if present is not None:
             about = ToolResult(
-                cast(Tool[Any], call.tool),
+                cast("Tool[Any]", call.tool),
                 call.call.id,
                 result,
                 call.args,
@@ -686,7 +696,7 @@ class Batch:
         """Settle *call* by what came of it, and tell."""
         self._record(call, presented)
         yield from self._after(call)
-        tool, named = cast(Tool[Any], call.tool), (call.call.id, call.args)
+        tool, named = cast("Tool[Any]", call.tool), (call.call.id, call.args)
         request, usage = self._request, call.usage
         if call.status == "success":
             yield ToolOutputEvent(
@@ -770,7 +780,7 @@ class Batch:
         )
 
     def _progress(self, call: Call, value: Any) -> Event:
-        tool = cast(Tool[Any], call.tool)
+        tool = cast("Tool[Any]", call.tool)
         return ToolProgressEvent(self._request, tool, call.call.id, value)
 
     def _await_all(self) -> Events:
@@ -794,7 +804,7 @@ class Batch:
 
     def _give_up(self, call: Call) -> Events:
         self._running -= 1
-        timeout = cast(Tool[Any], call.tool).timeout
+        timeout = cast("Tool[Any]", call.tool).timeout
         late = TimeoutError(f"timed out after {timeout:g} seconds")
         events = list(self._outcome(call, late))
         cast(Abort, call.abort).set()
@@ -829,7 +839,7 @@ def _may_start_early(call: Call) -> bool:
 
 def _stays_here(call: Call, alone: bool) -> bool:
     """Whether *call* runs in the caller's thread: it must, or it is the only one."""
-    tool = cast(Tool[Any], call.tool)
+    tool = cast("Tool[Any]", call.tool)
     return tool.inline or (alone and tool.timeout is None)
 
 

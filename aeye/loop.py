@@ -806,7 +806,7 @@ class Run:
         tokens = self._last_usage.output_tokens if self._last_usage else 0
         if tokens > 0:
             yield ResponseTokensEvent(request, tokens)
-        yield UsageEvent(request, self.usage, self.nested or None)
+        yield UsageEvent(request, self.usage, self.nested if self._charges else None)
         if self._suspended:
             yield SuspendEvent(request, self.children)
             return None

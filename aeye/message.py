@@ -324,7 +324,8 @@ class Message(Sparse):
             raise ValueError(f"Message role is one of {_ROLES}, not {self.role!r}")
         if not isinstance(self.content, str):
             object.__setattr__(self, "content", _parts(self.content))
-        object.__setattr__(self, "tool_calls", as_calls(self.tool_calls))
+        if self.tool_calls != ():
+            object.__setattr__(self, "tool_calls", as_calls(self.tool_calls))
 
     @property
     def text(self) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import (
     AbstractSet,
+    Any,
     Iterable,
     Literal,
     Optional,
     Tuple,
+    TypeVar,
 )
 
 from .message import Json, Message, Reasoning, Sparse, ToolCall, as_calls
@@ -37,6 +39,7 @@ WINDOW_FULL = (
     "the answer was cut where the model's window was full; forget some of the history, "
     "or ask for less"
 )
+_V = TypeVar("_V")
 _NOTHING = Usage()
 _FINISHES = ("stop", "length", "tool_calls", "content_filter", "refusal")
 
@@ -110,7 +113,8 @@ class Response(Sparse):
     cut_note: Optional[str] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tool_calls", as_calls(self.tool_calls))
+        if self.tool_calls != ():
+            object.__setattr__(self, "tool_calls", as_calls(self.tool_calls))
         content: object = self.content
         if not isinstance(content, str):
             raise TypeError(f"Response content is a str, not {content!r:.80}")
@@ -183,7 +187,7 @@ class Collector:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls so far, with the arguments that have arrived."""
-        return tuple(entry.finished() for entry in self._calls)
+        return tuple([entry.finished() for entry in self._calls])
 
     @property
     def reasoning(self) -> Reasoning | None:
@@ -250,12 +254,12 @@ class Collector:
                 entry.pieces = []  # anew: an event may still hold the old list
             entry.pieces.append(delta.arguments)
             entry.call_id = entry.call_id or delta.call_id
-            delta = replace(delta, id=entry.call.id, name=entry.call.name)
+            delta = _with(delta, id=entry.call.id, name=entry.call.name)
         if call is not None:
             entry = self._find(call, whole=True) or self._open(call)
-            call = entry.call = replace(call, id=entry.call.id)
+            call = entry.call = _with(call, id=entry.call.id)
             entry.done = True
-        return replace(
+        return _with(
             chunk, tool_call_named=named, tool_call_arguments=delta, tool_call=call
         )
 
@@ -302,11 +306,18 @@ class Collector:
             finish_reason=self.finish_reason or finish,
             refusal=self.refusal,
             reasoning=self.reasoning,
-            usage=self.usage or _NOTHING,
+            usage=_NOTHING if self.usage is None else self.usage,
             model=self._model,
             native=self._native,
             cut_note=self.cut_note,
         )
+
+
+def _with(value: _V, **changes: Any) -> _V:
+    """Return *value* with *changes*; itself where they change nothing."""
+    if all(getattr(value, name) is new for name, new in changes.items()):
+        return value
+    return replace(value, **changes)  # type: ignore[type-var]  # a dataclass, all of them
 
 
 def join(chunks: Iterable[Chunk]) -> Response:

@@ -132,7 +132,7 @@ class Usage(Sparse):
     @staticmethod
     def add(a: Usage, b: Usage | None) -> Usage:
         """Return the sum; a number nobody reported stays None."""
-        if not b:
+        if b is None:
             return a
         if not a:
             return b
@@ -169,7 +169,7 @@ class Usage(Sparse):
     def output_tokens(self) -> int:
         """All tokens written, reasoning included."""
         spoken = (self.text, self.audio, self.reasoning)
-        return sum(_said(section, "output") for section in spoken)
+        return sum([_said(section, "output") for section in spoken if section])
 
     @property
     def total_tokens(self) -> int:
