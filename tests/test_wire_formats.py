@@ -36,6 +36,14 @@ MODELS = {
 FORMATS = sorted(MODELS)
 HI = Message("user", "Hi")
 PLACE = Schema({"type": "object", "properties": {"city": {"type": "string"}}})
+TAKES_ALL = ModelFacts(
+    echoes=frozenset(
+        (
+            *("reasoning_details", "reasoning_content", "extra_content"),
+            *("thoughtSignature", "<think>", "refusal"),
+        )
+    )
+)
 ASK = Request((HI,), tools=(ToolDefinition("weather", "Weather.", PLACE),))
 
 # Answers with a bit of everything: a thought, text, two calls, and what they cost.
@@ -602,6 +610,22 @@ def test_hostile_errors(format: str, data: st.DataObject, status: int) -> None:
         ctx.execute(ASK, ctx)
     assert getattr(caught.value, "status", status) == status
     assert 0 < len(str(caught.value)) < 5000
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@given(data=st.data())
+def test_hostile_histories(format: str, data: st.DataObject) -> None:
+    """A vendor's own items that were kept and have suffered are sent, or left out."""
+    body = json.dumps(WHOLE[format]).encode()
+    kept = read(format, body, streams=False).to_message().to_dict()
+    native = mutated(data.draw, kept["native"])
+    message = Message.from_dict({**kept, "native": native})
+    replies = [Message("tool", "21", tool_call_id=c.id) for c in message.tool_calls]
+
+    for facts in (ModelFacts(), TAKES_ALL):
+        request = Request((HI, message, *replies), "m")
+        sent = WIRES[format].encode(request, facts, False)
+        assert "weather" in json.dumps(sent)
 
 
 @pytest.mark.parametrize("format", FORMATS)
