@@ -57,7 +57,7 @@ style-src 'unsafe-inline'; script-src 'sha256-{hash}'; img-src data:">
 _STYLE = """
 :root {
   --paper: #f4f4f1; --card: #ffffff; --line: #deded8; --grid: #ecece7;
-  --ink: #1d1d24; --soft: #5b5b66; --model: #4648c8; --wait: #b3b4f0;
+  --ink: #1d1d24; --soft: #5b5b66; --model: #3d40b8; --wait: #8082e2;
   --tool: #0a6d5e; --run: #6d6a78; --bad: #b3201c; --bad-soft: #fde9e7;
   --warn: #7d4e00; --warn-soft: #fdf0d5; --good: #1c6b34; --good-soft: #e4f3e7;
   --code: #f7f7f4; --focus: #2f6fed;
@@ -67,7 +67,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #121217; --card: #1b1b22; --line: #34343f; --grid: #26262e;
-    --ink: #ececf2; --soft: #a9a8b8; --model: #8d90ff; --wait: #474a94;
+    --ink: #ececf2; --soft: #a9a8b8; --model: #8d90ff; --wait: #6063c0;
     --tool: #3fbfa8; --run: #8b8998; --bad: #ff8d85; --bad-soft: #3d1d1d;
     --warn: #f5c56b; --warn-soft: #382b12; --good: #7fd397; --good-soft: #17301f;
     --code: #15151b; --focus: #86a8ff;

@@ -267,8 +267,8 @@ def test_a_problem_is_a_link(page: Browser) -> None:
     assert HOSTILE in page.text(".row.tool .body")
 
 
-# The lowest contrast of text that people can see, and where it is.
-CONTRAST = """
+# What the two scripts below need to know of colours.
+COLOURS = """
 const light = (rgb) => {
   const part = (n) => (n /= 255) <= 0.04045 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4;
   return 0.2126 * part(rgb[0]) + 0.7152 * part(rgb[1]) + 0.0722 * part(rgb[2]);
@@ -281,13 +281,31 @@ const ground = (at) => {
   }
   return [255, 255, 255];
 };
+const contrast = (color, at) => {
+  const pair = [light(numbers(color)), light(ground(at))];
+  return (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
+};
 let worst = [99, ""];
+const look = (found, at) => {
+  if (found < worst[0]) worst = [found, at.className || at.tagName];
+};
+"""
+# The lowest contrast of text that people can see, and where it is.
+OF_TEXT = """
 for (const at of document.querySelectorAll("body *")) {
   const own = [...at.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
   if (!own || !at.getClientRects().length || /SCRIPT|STYLE/.test(at.tagName)) continue;
-  const pair = [light(numbers(getComputedStyle(at).color)), light(ground(at))].sort();
-  const found = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
-  if (found < worst[0]) worst = [found, at.className || at.tagName];
+  look(contrast(getComputedStyle(at).color, at), at);
+}
+return worst;
+"""
+# The same of bars and swatches, against what they lie on.
+OF_BARS = """
+for (const at of document.querySelectorAll(".bar, .bar i, .meter i, .key i")) {
+  const style = getComputedStyle(at);
+  const drawn = parseFloat(style.borderTopWidth);
+  const color = drawn ? style.borderTopColor : style.backgroundColor;
+  look(contrast(color, at.closest(".track, .tokens, .key")), at);
 }
 return worst;
 """
@@ -296,14 +314,15 @@ return worst;
 @pytest.mark.parametrize("width", [1280, 420])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read(page: Browser, scheme: str, width: int) -> None:
-    """Text has a contrast of 4.5 at least, and nothing sticks out at the side."""
+    """Text has a contrast of 4.5, bars of 3; nothing sticks out at the side."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
     page.command("Emulation.setEmulatedMedia", features=[feature])
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     page.command("Emulation.setDeviceMetricsOverride", **size)
+
+    worst, where = page.run(COLOURS + OF_BARS)
+    assert worst >= 3, where
     page.open_all()
-
-    worst, where = page.run(CONTRAST)
-
+    worst, where = page.run(COLOURS + OF_TEXT)
     assert worst >= 4.5, where
     assert page.run("return document.documentElement.scrollWidth") <= width
