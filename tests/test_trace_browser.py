@@ -114,11 +114,18 @@ class Browser:
             "goog:chromeOptions": options,
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         }
-        made = self._post("", capabilities={"alwaysMatch": wanted})
+        try:
+            made = self._post("", capabilities={"alwaysMatch": wanted})
+        except BaseException:
+            self._stop()
+            raise
         self._url += f"/{made['sessionId']}"
 
     def close(self) -> None:
         self._http.delete(self._url, timeout=20)
+        self._stop()
+
+    def _stop(self) -> None:
         self._http.close()
         self._driver.terminate()
         self._driver.communicate(timeout=20)
