@@ -379,7 +379,8 @@ class Run:
             turn.thoughts = []  # anew: an event may still hold the old list
             if not turn.batch.calls:
                 turn.batch = Batch(self._setup, request)
-            yield TextResetEvent(request, "request-error")
+            if not turn.content:  # text is not taken back
+                yield TextResetEvent(request, "request-error")
         if chunk.usage is not None and self._last_usage is None:
             self._last_usage = chunk.usage
             yield RequestUsageEvent(request, chunk.usage)

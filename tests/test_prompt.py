@@ -1214,3 +1214,15 @@ def test_ask_sends_files() -> None:
         ("file", "http://x.y/b.pdf", "application/pdf"),
         ("audio", "c.wav", "audio/x-wav"),
     ]
+
+
+def test_an_answer_that_begins_anew_keeps_its_text() -> None:
+    """Only what is taken back is said to be: an answer's text never is."""
+    anew = Chunk(restart=True)
+
+    def events_of(*chunks: Chunk) -> list[str]:
+        ctx = Context(stream=lambda request: [*chunks, Chunk("b")])
+        return [e.type for e in Prompt("p", "x").run({}, ctx)]
+
+    assert "text_reset" not in events_of(Chunk("a"), anew)
+    assert "text_reset" in events_of(Chunk(reasoning=Reasoning("h")), anew)

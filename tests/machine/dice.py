@@ -8,7 +8,7 @@ so a failing script shrinks byte by byte without becoming another one.
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Sequence, Tuple, TypeVar
+from typing import Callable, Sequence, Tuple, TypeVar
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -60,7 +60,7 @@ _ONDEMAND = os.environ.get("AEYE_ONDEMAND") == "1"
 _EXAMPLES = int(os.environ.get("AEYE_EXAMPLES", "50000" if _ONDEMAND else "4000"))
 
 
-def played(share: float) -> Callable[[Any], Any]:
+def played(share: float) -> settings:
     """Return settings for a test that plays its *share* of the scripts.
 
     The gate plays the same ones each time; on demand there are new ones.

@@ -123,9 +123,7 @@ class Play:
         """Read one event and do what the reader does; return whether to go on."""
         reader, events = self.script.reader, self.world.events
         if reader.does in ("close", "drop") and len(events) >= reader.at:
-            self.left = True
-            if reader.does == "close":
-                self.stream.close()
+            self.leave(reader.does)
             return False
         try:
             event, error = attempt(next, self.stream)
@@ -143,6 +141,12 @@ class Play:
         if reader.does == "abort" and len(events) == reader.at:
             self.world.abort()
         return True
+
+    def leave(self, how: str) -> None:
+        """Read no more: "close" the stream, or "drop" it."""
+        self.left = True
+        if how == "close":
+            self.stream.close()
 
     def end(self) -> Trace:
         """Return what came of it, everything having come to its end."""

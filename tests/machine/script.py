@@ -174,7 +174,8 @@ LIMITS: Dict[str, Sequence[Any]] = {
     "output_retries": [0],
     "tool_retries": [0],
 }
-_STEPS = ["answer", "refuse", "raise", "interrupt", "suspend"]
+_NARROW = (("context_window", 50), ("estimate_usage", twenty))
+_STEPS = ["answer", "refuse", "raise", "interrupt", "suspend", "abort"]
 DOORS: Dict[str, Sequence[Any]] = {
     "max_turns": [0, 1, 2, 3],
     "tool_concurrency": [1, 2],
@@ -209,6 +210,9 @@ def throw_script(dice: Dice) -> Script:
     inner = dice.several(_throw_inner, ANSWER, (1, 2))
     if nested:
         answers = (_calling_inwards(answers[0], dice), *answers[1:])
+    limits = some(dice.cut(8), LIMITS, (0, 0, 0, 1, 2))
+    if dice.seldom((True,), 12):
+        answers, limits = _crowded(answers), _NARROW
     return Script(
         answers=answers,
         inner=inner if nested else (),
@@ -218,7 +222,7 @@ def throw_script(dice: Dice) -> Script:
         history=dice.seldom(HISTORIES, 3) or "none",
         schema=dice.of((False, True)),
         options=some(dice.cut(8), OPTIONS),
-        limits=some(dice.cut(8), LIMITS, (0, 0, 0, 1, 2)),
+        limits=limits,
         door=some(dice.cut(8), DOORS, (0, 0, 0, 1, 2)),
         wishes=tuple(dice.of(_WISHES) for _ in range(dice.of((0, 0, 0, 1, 2)))),
         intercept=dice.seldom(("dict", "raise", "suspend", "interrupt", "none")),
@@ -242,7 +246,7 @@ def throw_answer(dice: Dice) -> Answer:
         refusal=dice.seldom((REFUSAL,), 64),
         usage=dice.of(((5,), (5,), (), (5, 7), (90,))),
         error=dice.seldom(ERRORS, 16),
-        error_after=dice.of(range(6)),
+        error_after=dice.of((0, 0, 0, 1, 2, 3, 4, 5)),
         abort_after=dice.seldom((0, 1, 3), 40),
         restart_after=dice.seldom((1, 2, 4), 32),
     )
@@ -279,6 +283,16 @@ def some(
         name = dice.of(list(choices))
         found[name] = dice.of(choices[name])
     return tuple(found.items())
+
+
+def _crowded(answers: Sequence[Answer]) -> Tuple[Answer, ...]:
+    """Return *answers* that call on and on, until nothing fits any more, twice."""
+    calling = [
+        replace(a, calls=a.calls or (CallPlan(),), error=None, finish="auto")
+        for a in answers
+    ]
+    full = Answer(error="overflow")
+    return (*calling[:1], *calling[-2:], full, *calling[1:2], full, *calling[:1], full)
 
 
 def _throw_inner(dice: Dice) -> Answer:

@@ -72,7 +72,9 @@ class Talk(Said):
     middlewares: Tuple[Tuple[str, str, int], ...] = ()
     # None: nobody is asked.
     approvals: Optional[str] = None
+    # How often the model is asked, and whether after any error at all.
     attempts: int = 1
+    stubborn: bool = False
     turns: int = 20
     width: int = 1
     # What an observer raises at, if there is one, and whether that counts.
@@ -102,6 +104,7 @@ def throw_talk(dice: Dice) -> Talk:
         middlewares=_places(dice.cut(6), _MIDDLEWARE, _CHANGES),
         approvals=dice.of((*(None, "yes", "no") * 4, "words", "raise", "abort")),
         attempts=dice.of((1, 2, 3)),
+        stubborn=dice.of((False, True)),
         turns=dice.of((20,) * 20 + (4, 3, 2, 1, 0)),
         width=dice.of((1, 2, 8)),
         observer=dice.of((None, *("nothing",) * 8, *_WATCHED)),
@@ -165,9 +168,9 @@ class Notes:
             return cancel_prompt("enough")
         if deed == "approval":
             return request_tool_approval("sure?", "not so")
+        if name == "on_tool_call" and deed in ("skip", "cancel", "abort"):
+            self.barred.append(args.tool_call_id)
         if deed == "skip":
-            if name == "on_tool_call":
-                self.barred.append(args.tool_call_id)
             return skip_tool("skipped")
         if deed == "junk":
             return 7
@@ -195,7 +198,9 @@ class Notes:
         def handler(request: Any) -> Any:
             if how in ("raise", "abort"):
                 do(self.world, how)
-            yes = how != "no" and how != "words"
+            yes = how not in ("no", "words")
+            if how == "abort":  # it came before the consent
+                self.barred.append(request.tool_call_id)
             (self.approved if yes else self.barred).append(request.tool_call_id)
             return ToolApprovalDecision(False, "words") if how == "words" else yes
 
@@ -384,7 +389,9 @@ class TalkPlay:
             memory=MemoryOptions(self.store, talk.policy),  # type: ignore[arg-type]  # thrown
         )
         request = self._said(agent, trace)
-        retries = {"initial_delay_ms": 0, "max_delay_ms": 0}
+        retries: Dict[str, Any] = {"initial_delay_ms": 0, "max_delay_ms": 0}
+        if talk.stubborn:
+            retries["should_retry"] = lambda context: True
         return (
             request.max_turns(talk.turns)
             .with_tool_concurrency(talk.width)
