@@ -3,7 +3,8 @@
 ``resolve`` gives a part the one form that every codec reads: an ``http(s):`` or
 ``data:`` URL. It is called when a request is sent, and it is the only code that opens
 a file for a message: a ``pathlib.Path``, which a program makes. Text that looks like a
-path may have come from a model and is refused.
+path may have come from a model and is refused. What no vendor could read is refused
+here, before anything is sent: what is empty, too large, or another thing than is said.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ import base64
 import binascii
 import mimetypes
 import os
+import re
+import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Tuple
 from urllib.parse import quote
 
-from .message import Message, Part
+from .message import LIMIT, Message, Part
 
 __all__ = ["LIMIT", "media_type", "resolve", "resolve_messages"]
-
-# Bytes of one part. No vendor takes more in a request.
-LIMIT = 50 * 1024 * 1024
 
 # First bytes, where to find them, and what they begin.
 _MAGIC: Tuple[Tuple[int, bytes, str], ...] = (
@@ -39,6 +39,11 @@ _MAGIC: Tuple[Tuple[int, bytes, str], ...] = (
     (0, b"fLaC", "audio/flac"),
     (0, b"OggS", "audio/ogg"),
 )
+# Types that all begin in a way that is listed above.
+_CERTAIN = frozenset(
+    {"image/gif", "image/jpeg", "image/png", "image/webp", "application/pdf"}
+)
+_MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(;[ -~]*)?", re.ASCII)
 # Short names people write for media types.
 _SHORT = {
     "csv": "text/csv",
@@ -69,7 +74,9 @@ def media_type(data: bytes, name: str = "", said: str | None = None) -> str | No
     ('text/csv', 'image/jpeg')
     """
     if said:
-        return said if "/" in said else _SHORT.get(said.lower().lstrip("."))
+        if _MEDIA_TYPE.fullmatch(said):
+            return said.partition(";")[0]
+        return _SHORT.get(said.lower().lstrip("."))
     for start, magic, kind in _MAGIC:
         if data.startswith(magic, start):
             return kind
@@ -81,26 +88,22 @@ def resolve(part: Part, limit: int = LIMIT) -> Part:
     """Return *part* with an ``http(s):`` or ``data:`` URL as its data.
 
     Raises:
-        ValueError: the data is no such thing, too large, or of an unknown type.
+        ValueError: the data is no such thing, empty, too large, of an unknown type or
+            of another than the part.
         OSError: the file cannot be read.
     """
     if part.type == "text":
         return part
     if isinstance(part.data, str):
-        _check_url(part, limit)
-        return part
+        return _check_url(part, limit)
     if isinstance(part.data, bytes):
-        data, name = part.data, ""
-        _check_size(part.type, len(data), limit)
+        data, name, what = part.data, "", f"the {part.type}"
     else:
-        data, name = _read(part, Path(part.data), limit)
-    kind = media_type(data, name, part.format)
-    if kind is None:
-        what = f"of {name!r}" if name else f"of {len(data)} bytes"
-        raise ValueError(
-            f"the type {what} is not known: say format= for the {part.type}, "
-            f"such as 'image/png' or one of {sorted(_SHORT)}"
-        )
+        path = Path(part.data)
+        what = f"the {part.type} {os.fspath(path)!r}"
+        data, name = _read(what, path, limit), path.name
+    _check_size(what, len(data), limit)
+    kind = _kind(part, data, name, what)
     label = f";name={quote(name)}" if name else ""
     text = base64.b64encode(data).decode("ascii")
     return replace(part, data=f"data:{kind}{label};base64,{text}", format=kind)
@@ -120,32 +123,74 @@ def resolve_messages(
     )
 
 
-def _check_url(part: Part, limit: int) -> None:
+def _check_url(part: Part, limit: int) -> Part:
     url = str(part.data)
     start = url[:8].lower()
     if start.startswith(("http://", "https://")):
-        return
+        return part
     if not start.startswith("data:"):
         raise ValueError(
             f"{part.type} data is an http(s): or data: URL, bytes or a pathlib.Path, "
             f"not the text {url!r:.80}; to send a file say Part.{part.type}(Path(…))"
         )
     head, comma, data = url.partition(",")
+    what = f"the {part.type} {url!r:.80}"
     if not comma:
-        raise ValueError(f"a data: URL without a comma: {url!r:.80}")
-    _check_size(part.type, len(data) * 3 // 4, limit)
+        raise ValueError(f"{what} is a data: URL without a comma")
+    size = len(data)
     if head.endswith(";base64"):
+        _check_size(what, size * 3 // 4 - data[-2:].count("=") or 1, limit)
         try:
-            binascii.a2b_base64(data.encode("ascii"))
+            size = len(base64.b64decode(data.encode("ascii"), validate=True))
         except (binascii.Error, UnicodeEncodeError) as exc:
-            raise ValueError(f"bad base64 in a data: URL: {url!r:.80}") from exc
+            raise ValueError(f"{what} has bad base64") from exc
+    _check_size(what, size, limit)
+    kind = head[5:].partition(";")[0] or "text/plain"
+    _check_family(part.type, kind, what)
+    # In lower case, as everybody who reads it expects it.
+    return part if head[:5] == "data:" else replace(part, data=f"data:{url[5:]}")
 
 
-def _read(part: Part, path: Path, limit: int) -> tuple[bytes, str]:
-    _check_size(f"{part.type} {os.fspath(path)!r}", path.stat().st_size, limit)
-    return path.read_bytes(), path.name
+def _read(what: str, path: Path, limit: int) -> bytes:
+    """Read a regular file: others may be without end, or wait for ever for a writer."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(
+            f"{what} is no regular file; if it is meant, read it and give the bytes"
+        )
+    _check_size(what, found.st_size or 1, limit)  # some of /proc tell no size
+    with path.open("rb") as file:
+        return file.read(limit + 1)  # it may have grown meanwhile
+
+
+def _kind(part: Part, data: bytes, name: str, what: str) -> str:
+    """Return the media type of what is sent, which has to be a likely one."""
+    kind = media_type(data, name, part.format)
+    if kind is None:
+        reason = f"format={part.format!r} is none" if part.format else "it is not known"
+        raise ValueError(
+            f"the type of {what}: {reason}; say format=, such as 'image/png' or one of "
+            f"{sorted(_SHORT)}"
+        )
+    _check_family(part.type, kind, what)
+    if kind in _CERTAIN and media_type(data) != kind and not part.format:
+        raise ValueError(
+            f"{what} is called {kind} by its name and does not begin like one; if it "
+            f"is one say format={kind!r}"
+        )
+    return kind
+
+
+def _check_family(type: str, kind: str, what: str) -> None:
+    """Refuse a picture or a sound that is another thing."""
+    family = kind.partition("/")[0].lower()
+    if type in ("image", "audio") and family != type:
+        fit = family if family in ("image", "audio") else "file"
+        raise ValueError(f"{what} is of the type {kind}; send it as Part.{fit}(…)")
 
 
 def _check_size(what: str, size: int, limit: int) -> None:
+    if size == 0:
+        raise ValueError(f"{what} is empty: there is nothing to send")
     if size > limit:
         raise ValueError(f"{what} has {size} bytes; at most {limit} can be sent")

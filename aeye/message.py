@@ -12,12 +12,24 @@ import base64
 import os
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, Literal, Mapping, Optional, Tuple, Union, cast
+from typing import (
+    Any,
+    BinaryIO,
+    Dict,
+    Iterable,
+    Literal,
+    Mapping,
+    Optional,
+    Tuple,
+    Union,
+    cast,
+)
 
 from .quick import quick
 
 __all__ = [
     "Json",
+    "LIMIT",
     "Message",
     "Part",
     "PartType",
@@ -33,6 +45,9 @@ __all__ = [
 Json = Dict[str, Any]
 Role = Literal["system", "user", "assistant", "tool"]
 PartType = Literal["text", "image", "file", "audio"]
+
+# Bytes of one part. No vendor takes more in a request.
+LIMIT = 50 * 1024 * 1024
 
 _ROLES = ("system", "user", "assistant", "tool")
 _PART_TYPES = ("text", "image", "file", "audio")
@@ -78,7 +93,10 @@ class Part(Sparse):
             object.__setattr__(self, "data", Path(data))
         elif not isinstance(data, (str, bytes)):
             kind = type(data).__name__
-            raise TypeError(f"Part data is a str, bytes or a path, not {kind}")
+            hint = ""
+            if hasattr(data, "read"):
+                hint = f"; Part.{self.type}(…) takes an open file"
+            raise TypeError(f"Part data is a str, bytes or a path, not {kind}{hint}")
 
     @classmethod
     def text(cls, text: str) -> Part:
@@ -87,24 +105,35 @@ class Part(Sparse):
 
     @classmethod
     def image(
-        cls, data: str | bytes | os.PathLike[str], format: str | None = None
+        cls,
+        data: str | bytes | os.PathLike[str] | BinaryIO,
+        format: str | None = None,
     ) -> Part:
-        """A picture: URL, ``data:`` URL, bytes (name the *format*) or path."""
-        return cls("image", data, format=format)
+        """A picture: URL, ``data:`` URL, bytes, path or a file open for bytes.
+
+        The type is known by the first bytes and by the name of a path; where neither
+        tells it, name the *format*. A path is opened when a request is sent; an open
+        file is read now, since a message is sent at every turn.
+        """
+        return cls("image", _read(data), format=format)
 
     @classmethod
     def file(
-        cls, data: str | bytes | os.PathLike[str], format: str | None = None
+        cls,
+        data: str | bytes | os.PathLike[str] | BinaryIO,
+        format: str | None = None,
     ) -> Part:
-        """A document: URL, ``data:`` URL, bytes (name the *format*) or path."""
-        return cls("file", data, format=format)
+        """A document; *data* and *format* are as for ``image``."""
+        return cls("file", _read(data), format=format)
 
     @classmethod
     def audio(
-        cls, data: str | bytes | os.PathLike[str], format: str | None = None
+        cls,
+        data: str | bytes | os.PathLike[str] | BinaryIO,
+        format: str | None = None,
     ) -> Part:
-        """A sound: ``data:`` URL, bytes (name the *format*) or path."""
-        return cls("audio", data, format=format)
+        """A sound; *data* and *format* are as for ``image``, without addresses."""
+        return cls("audio", _read(data), format=format)
 
     def to_dict(self) -> Json:
         """Return the JSON form; bytes become ``{"base64": …}``."""
@@ -366,6 +395,30 @@ class Message(Sparse):
         if given.get("reasoning") is not None:
             given["reasoning"] = Reasoning.from_dict(given["reasoning"])
         return cls(**given)
+
+
+def _read(data: Any) -> Any:
+    """Return *data*, or what is left in it where it is an open file."""
+    read = getattr(data, "read", None)
+    if not callable(read):
+        return data
+    name = f"the file {getattr(data, 'name', type(data).__name__)!r}"
+    pieces: list[bytes] = []
+    left = LIMIT
+    while left >= 0:
+        piece: object = read(min(left + 1, 1024 * 1024))
+        if not piece and piece != "":
+            break
+        if not isinstance(piece, bytes):
+            kind = type(piece).__name__
+            raise TypeError(f"{name} gives {kind}, not bytes: open it with mode 'rb'")
+        pieces.append(piece)
+        left -= len(piece)
+    else:
+        raise ValueError(f"{name} has more than the {LIMIT} bytes that can be sent")
+    if not pieces:
+        raise ValueError(f"{name} has nothing left to read; seek(0) goes to its start")
+    return b"".join(pieces)
 
 
 def _shown(value: object) -> str:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import base64
+import io
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from aeye.connection import connect
 from aeye.media import media_type, resolve, resolve_messages
 from aeye.message import Message, Part
+from aeye.prompt import Prompt
+from aeye.testing import LocalServer, ScriptedModel, calls
+from aeye.tools import tool
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
 
@@ -36,6 +42,8 @@ def url(kind: str, data: bytes, name: str = "") -> str:
             "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
         ),
         (PNG, "", "image/x", "image/x"),
+        (b"x", "", "text/csv; charset=utf-8", "text/csv"),
+        (b"x", "", "text/csv,\r\n", None),
         (b"", "", ".JPG", "image/jpeg"),
         (b"", "", "nonsense", None),
         (b"abc", "", None, None),
@@ -95,30 +103,163 @@ def test_text_is_no_path(data: str) -> None:
         (Part.image("data:image/png;base64"), "without a comma"),
         (Part.image("data:image/png;base64,é"), "bad base64"),
         (Part.image("data:image/png;base64,A"), "bad base64"),
+        (Part.image("data:image/png;base64,AA!A"), "bad base64"),
+        (Part.image("data:image/png;base64,"), "is empty"),
+        (Part.file("data:,"), "is empty"),
+        (Part.file(b""), "the file is empty"),
         (Part.image(b"x" * 101), "101 bytes; at most 100"),
-        (Part.image(url("image/png", b"x" * 200)), "at most 100"),
-        (Part.file(b"abc"), "say format="),
-        (Part.file(b"abc", "nonsense"), "say format="),
+        (Part.image(url("image/png", b"x" * 200)), "200 bytes; at most 100"),
+        (Part.file("data:," + "x" * 101), "101 bytes; at most 100"),
+        (Part.file(b"abc"), "not known; say format="),
+        (Part.file(b"abc", "nonsense"), "format='nonsense' is none; say format="),
+        (Part.image(b"%PDF-1.7"), r"type application/pdf; send it as Part\.file"),
+        (Part.image(b"ID3\x04"), r"type audio/mpeg; send it as Part\.audio"),
+        (Part.audio(PNG), r"type image/png; send it as Part\.image"),
+        (Part.audio(url("text/plain", b"x")), r"send it as Part\.file"),
     ],
 )
 def test_what_cannot_be_sent(part: Part, message: str) -> None:
-    """Broken, too large or unknown data is refused before anything is sent."""
+    """What no vendor could read is refused before anything is sent."""
     with pytest.raises(ValueError, match=message):
         resolve(part, limit=100)
 
 
+def test_upper_case() -> None:
+    """A data: URL in upper case goes out in lower case, as all codecs expect it."""
+    found = resolve(Part.image("DATA:image/png;base64,AAAA"))
+
+    assert found == Part.image("data:image/png;base64,AAAA")
+
+
 def test_files_that_cannot_be_sent(tmp_path: Path) -> None:
     """A file's size is looked at before it is read; a missing one is an OSError."""
-    large, odd = tmp_path / "a.png", tmp_path / "noext"
+    large, odd, empty = tmp_path / "a.png", tmp_path / "noext", tmp_path / "e.txt"
     large.write_bytes(b"x" * 101)
     odd.write_bytes(b"abc")
+    empty.touch()
+    link = tmp_path / "link.png"
 
     with pytest.raises(ValueError, match=r"a\.png' has 101 bytes"):
         resolve(Part.image(large), limit=100)
-    with pytest.raises(ValueError, match="'noext' is not known"):
+    with pytest.raises(ValueError, match="noext': it is not known; say format="):
         resolve(Part.file(odd))
+    with pytest.raises(ValueError, match=r"e\.txt' is empty"):
+        resolve(Part.file(empty))
+    with pytest.raises(ValueError, match="no regular file"):
+        resolve(Part.file(tmp_path))
     with pytest.raises(FileNotFoundError):
         resolve(Part.file(tmp_path / "missing.pdf"))
+    link.symlink_to(link)
+    with pytest.raises(OSError, match="link"):
+        resolve(Part.image(link))
+
+
+def test_wrong_ending(tmp_path: Path) -> None:
+    """The first bytes count more than the name, and a name alone is not believed."""
+    wrong, lying = tmp_path / "a.jpg", tmp_path / "b.png"
+    wrong.write_bytes(PNG)
+    lying.write_bytes(b"<html>")
+
+    assert resolve(Part.image(wrong)).format == "image/png"
+    with pytest.raises(ValueError, match="does not begin like one"):
+        resolve(Part.image(lying))
+    assert resolve(Part.image(lying, "image/png")).format == "image/png"
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    """A link to a file is that file, under the name of the link."""
+    (tmp_path / "a").write_bytes(PNG)
+    link = tmp_path / "b.png"
+    link.symlink_to(tmp_path / "a")
+
+    assert resolve(Part.image(link)).data == url("image/png", PNG, "b.png")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files here")
+def test_files_without_end(tmp_path: Path) -> None:
+    """What may be endless, or wait for a writer, is not opened."""
+    fifo = tmp_path / "a.png"
+    os.mkfifo(fifo)
+
+    for path in (fifo, Path("/dev/zero")):
+        with pytest.raises(ValueError, match="no regular file"):
+            resolve(Part.image(path))
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no such files here")
+def test_files_of_unknown_size() -> None:
+    """Where no size is told, no more is read than may be sent."""
+    path = Path("/proc/self/maps")
+
+    assert resolve(Part.file(path, "txt")).format == "text/plain"
+    with pytest.raises(ValueError, match="has 101 bytes; at most 100"):
+        resolve(Part.file(path, "txt"), limit=100)
+
+
+def test_open_files(tmp_path: Path) -> None:
+    """What is open for bytes is read at once, from where it stands, and not closed."""
+    path = tmp_path / "a"
+    path.write_bytes(b"x" + PNG)
+
+    with path.open("rb") as file, path.open("rb", buffering=0) as raw:
+        file.read(1)
+        found = Part.image(file), Part.image(io.BytesIO(PNG)), Part.file(raw, "png")
+        still_open = not file.closed
+
+    assert still_open
+    assert [part.data for part in found] == [PNG, PNG, b"x" + PNG]
+
+
+class Endless(io.RawIOBase):
+    """A file without end."""
+
+    name = "endless"
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        return bytes(size)
+
+
+def test_open_files_that_cannot_be_sent(tmp_path: Path) -> None:
+    """Text, a file read already, a closed one and one without end are refused."""
+    path = tmp_path / "a.png"
+    path.write_bytes(PNG)
+
+    with path.open(encoding="latin-1") as text, path.open("rb") as file:
+        with pytest.raises(TypeError, match=r"a\.png' gives str.*mode 'rb'"):
+            Part.image(text)
+        with pytest.raises(TypeError, match=r"Part\.image\(…\) takes an open file"):
+            Part("image", file)  # type: ignore[arg-type]  # the point of the test
+        Part.image(file)
+        with pytest.raises(ValueError, match=r"nothing left to read; seek\(0\)"):
+            Part.image(file)
+    with pytest.raises(ValueError, match="closed file"):
+        Part.image(file)
+    with pytest.raises(ValueError, match="'endless' has more than the 52428800 bytes"):
+        Part.file(Endless())
+
+
+@pytest.mark.parametrize("start", ["", "file://"])
+def test_no_word_opens_a_file(tmp_path: Path, start: str) -> None:
+    """What a tool gives for a picture opens no file, if it is but text."""
+    path = tmp_path / "secret.png"
+    path.write_bytes(PNG + b"secret")
+
+    @tool
+    def draw(where: str) -> Part:
+        """Draw."""
+        return Part.image(where)
+
+    model = ScriptedModel(calls(("draw", {"where": f"{start}{path}"})), "Done.")
+    prompt = Prompt("draw", "Draw.", tools=[draw])
+    with LocalServer(model, format="messages") as server:
+        ctx = connect("anthropic:claude-opus-5", api_key="k", base_url=server.url)
+        with ctx, pytest.raises(ValueError, match="not the text"):
+            prompt({}, ctx)
+
+        assert len(server.requests) == 1
 
 
 def test_messages() -> None:
