@@ -215,23 +215,26 @@ class Workers:
             free = self._idle > 0
             if free:
                 self._idle -= 1
-        if not free:
-            thread = threading.Thread(target=self._work, name="aeye-tool", daemon=True)
-            thread.start()
-            self._threads.append(thread)
-        self._jobs.put(job)
+        if free:
+            self._jobs.put(job)
+            return
+        # It has its first job with it: one thread less that has to be woken up.
+        thread = threading.Thread(
+            target=self._work, args=([job],), name="aeye-tool", daemon=True
+        )
+        thread.start()
+        self._threads.append(thread)
 
-    def _work(self) -> None:
-        while True:
-            job = self._jobs.get()
-            if job is None:
-                return
+    def _work(self, first: List[Callable[[], object]]) -> None:
+        job: Optional[Callable[[], object]] = first.pop()  # the thread keeps the list
+        while job is not None:
             job()
-            del job  # do not keep a call's values alive while idle
+            job = None  # do not keep a call's values alive while idle
             with self._lock:
                 if threading.current_thread() in self._left:
                     return
                 self._idle += 1
+            job = self._jobs.get()
 
     def now(self) -> float:
         """Return the time, in seconds since some moment."""

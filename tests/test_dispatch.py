@@ -7,6 +7,7 @@ import gc
 import json
 import queue
 import threading
+import weakref
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Generator
@@ -1624,3 +1625,20 @@ def test_an_error_of_prepare_says_what_was_before() -> None:
         Prompt("p", "x", tools=[ping])({}, model.context(prepare=prepare))
 
     assert [m.role for m in caught.value.messages] == ["assistant", "tool"]
+
+
+def test_an_idle_worker_keeps_nothing_alive() -> None:
+    """What a job held is free when it has ended, though its worker waits for more."""
+    workers, gone = Workers(), threading.Event()
+
+    class Job:
+        def __call__(self) -> None:
+            pass
+
+    job = Job()
+    weakref.finalize(job, gone.set)
+    workers.submit(job)
+    del job
+
+    assert gone.wait(LIMIT)
+    workers.close(wait=True)
