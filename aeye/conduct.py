@@ -46,10 +46,10 @@ from .agent_event import (
     ChildEvent,
     reasoning_deltas,
 )
+from .call import Call
 from .callback import Bound, attempt, attempt_all
 from .context import Context
 from .decision import unanswered
-from .dispatch import Call
 from .errors import (
     AbortedError,
     CapabilityError,
@@ -255,9 +255,11 @@ class Conduct(Policy):
         steps = self._tell(start)
         try:
             response, error = yield from attempt_all(steps)
-            if error is None:
-                return cast("PromptResponse[Any]", response)
-            error = self._lose(error)
+            if response is not None:
+                if streaming:
+                    yield _final(self.run_id, response)
+                return response
+            error = self._lose(cast(Exception, error))
             yield AgentErrorStreamEvent(error, self.usage)
             raise error
         finally:
@@ -288,7 +290,7 @@ class Conduct(Policy):
         finally:
             run.closing = self.closing
             steps.close()
-        return (yield from self._finish(run, parsed))
+        return self._finish(run, parsed)
 
     def _translated(
         self,
@@ -394,8 +396,8 @@ class Conduct(Policy):
             ),
         )
 
-    def _finish(self, run: Run, parsed: Any) -> Events:
-        """The loop has ended without an exception: say what that means."""
+    def _finish(self, run: Run, parsed: Any) -> PromptResponse[Any]:
+        """The loop has ended without an exception: return what that means, or raise."""
         last = self._last
         if isinstance(last, SuspendEvent):
             raise self._suspension(last.request.messages)
@@ -421,14 +423,6 @@ class Conduct(Policy):
         if self._settings.observers:
             self._watch.end(RunEndArgs(*about))
         self.outcome = "completed"
-        if self._streaming:
-            yield AgentFinalEvent(
-                self.run_id,
-                output=response.output,
-                usage=response.usage,
-                messages=response.messages,
-                trace=response.trace,
-            )
         return response
 
     def _suspension(self, transcript: Sequence[Message]) -> Exception:
@@ -809,6 +803,16 @@ def _close(chunks: Any) -> None:
     close = getattr(chunks, "close", None)
     if close is not None:
         close()
+
+
+def _final(run_id: str, response: PromptResponse[Any]) -> AgentFinalEvent:
+    return AgentFinalEvent(
+        run_id,
+        output=response.output,
+        usage=response.usage,
+        messages=response.messages,
+        trace=response.trace,
+    )
 
 
 def _output(messages: Sequence[Message]) -> str:
