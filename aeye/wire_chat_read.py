@@ -27,7 +27,7 @@ from .wire import (
 )
 from .wire_call import CallAssembler
 from .wire_fault import read_fault
-from .wire_text import TagReader
+from .wire_text import TagReader, split_tags
 
 __all__ = ["Decoder", "call_fields", "decode", "decode_error", "encode_call"]
 
@@ -58,11 +58,7 @@ def decode(body: Any, facts: ModelFacts) -> Response:
     if not isinstance(message, dict):
         raise ProtocolError(f"a choice without a message: {choice!r:.200}")
     text, thought = _read_content(message.get("content"))
-    if facts.think_tags:
-        tags = TagReader()
-        pieces = zip(tags.feed(text), tags.end())
-        more, text = map("".join, pieces)
-        thought += more
+    tagged, text = split_tags(text) if facts.think_tags else ("", text)
     raw_calls = _read_calls(message.get("tool_calls"))
     calls = tuple(map(_read_call, raw_calls))
     refusal = _read_word(message.get("refusal"))
@@ -70,6 +66,8 @@ def decode(body: Any, facts: ModelFacts) -> Response:
     echo.add(message, whole=True)
     extras = [call.get("extra_content") for call in raw_calls]
     reasoning = _read_reasoning(message, thought)
+    if tagged:
+        reasoning = (reasoning or Reasoning()) + Reasoning(tagged)
     finish = choice.get("finish_reason")
     if not (finish or text or calls or refusal or reasoning):
         raise ProtocolError(

@@ -9,7 +9,7 @@ from .message import Reasoning, ReasoningDetail, ToolCall
 from .response import Chunk, ToolCallDelta
 from .wire import StreamDecoder, may_be_halved, mend_all, mend_text
 
-__all__ = ["MendingDecoder", "TagReader"]
+__all__ = ["MendingDecoder", "TagReader", "split_tags"]
 
 _NOTHING = Chunk()
 
@@ -209,3 +209,14 @@ class TagReader:
         cut = len(thought) - kept
         self._held = thought[cut:]
         return thought[:cut]
+
+
+def split_tags(text: str) -> Tuple[str, str]:
+    """Return the thought in tags that *text* begins with, and the rest.
+
+    >>> split_tags("<think>Hm.</think> Yes.")
+    ('Hm.', 'Yes.')
+    """
+    reader = TagReader()
+    (thought, said), (more, rest) = reader.feed(text), reader.end()
+    return thought + more, said + rest

@@ -1171,6 +1171,23 @@ def test_thoughts_in_tags(text: str, thought: str, answer: str) -> None:
             assert (said, found.content) == (thought, answer)
 
 
+def test_thoughts_of_both_kinds() -> None:
+    """A thought under its own key stands before one in tags, whole and streamed."""
+    message = {"reasoning_content": "A.", "content": "<think>B.</think>C."}
+    choice = {"message": message, "finish_reason": "stop"}
+    decoder = CHAT.decoder(TAGGED)
+    chunks = [
+        chunk
+        for event in (delta(**message), delta("stop"))
+        for chunk in decoder.feed(json.dumps(event), "")
+    ]
+
+    whole = CHAT.decode({"choices": [choice]}, TAGGED)
+
+    assert whole == Response("C.", reasoning=Reasoning("A.B."))
+    assert join([*chunks, *decoder.end()]) == whole
+
+
 def test_tags_elsewhere_are_text() -> None:
     """A host that is not known to mix them gets its text as it is."""
     assert decode({"content": "<think>a</think>b"}).content == "<think>a</think>b"
