@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .budget import explain as explain
     from .budget import strict_priority as strict_priority
     from .budget import strictest_of as strictest_of
+    from .call import ToolResult as ToolResult
     from .connection import connect as connect
     from .context import Abort as Abort
     from .context import Context as Context
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
     from .descriptor import json_fallback_instruction as json_fallback_instruction
     from .descriptor import register_descriptor as register_descriptor
     from .descriptor import resolve_descriptor as resolve_descriptor
-    from .dispatch import ToolResult as ToolResult
     from .emit import JSONSchema as JSONSchema
     from .emit import JSONSchemaType as JSONSchemaType
     from .emit import to_json_schema as to_json_schema
@@ -436,6 +436,7 @@ _MODULES = {
         "strict_priority",
         "strictest_of",
     ),
+    "call": ("ToolResult",),
     "connection": ("connect",),
     "context": (
         "Abort",
@@ -472,7 +473,6 @@ _MODULES = {
         "register_descriptor",
         "resolve_descriptor",
     ),
-    "dispatch": ("ToolResult",),
     "emit": (
         "JSONSchema",
         "JSONSchemaType",

@@ -9,27 +9,21 @@ the model or of the run's limits.
 from __future__ import annotations
 
 import contextvars
-import dataclasses
 import inspect
-import json
 import queue
 import threading
-import time
 from collections import deque
 from collections.abc import Generator as GeneratorABC
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass
 from typing import (
     Any,
     Callable,
-    ContextManager,
     Deque,
     Dict,
     Generator,
     Iterable,
     Iterator,
     List,
-    Literal,
     Mapping,
     Optional,
     Sequence,
@@ -38,6 +32,16 @@ from typing import (
     cast,
 )
 
+from .call import (
+    INTERRUPTED,
+    NOT_RUN,
+    Call,
+    Execution,
+    Status,
+    ToolResult,
+    content_of,
+    to_content,
+)
 from .callback import Bound, attempt, words
 from .context import Abort, Context, Result, Resume, charge
 from .errors import (
@@ -56,214 +60,16 @@ from .event import (
     ToolStartEvent,
     ToolSuspendEvent,
 )
-from .message import Message, Part, ToolCall
+from .message import Message, ToolCall
 from .quick import quick
 from .request import Request
-from .schema import Schema
-from .tools import RepairAttempt, Tool, ToolApproval, natural_arguments
+from .tools import RepairAttempt, Tool, ToolApproval
 from .usage import Usage
+from .workers import Workers
 
-__all__ = [
-    "Batch",
-    "Call",
-    "Execution",
-    "Setup",
-    "ToolResult",
-    "Workers",
-    "to_content",
-]
+__all__ = ["Batch", "Setup", "suspend"]
 
-Execution = Literal["sequential", "parallel", "immediate"]
-Status = Literal[
-    "waiting",
-    "running",
-    "success",
-    "invalid",
-    "error",
-    "interrupted",
-    "suspended",
-    "not_run",
-]
 Events = Generator[Event, None, None]
-
-# What the model reads where a call was not run.
-NOT_RUN = {
-    "invalid": "[not run: another call in this batch was invalid; call it again]",
-    "stopped": "[not run: the batch was stopped; call it again]",
-    "one": "[not run: one tool at a time; call it again]",
-    "withdrawn": "[not run: the tools were withdrawn]",
-    "limit": "[not run: turn limit]",
-    "cancelled": "[not run: cancelled]",
-    "aborted": "[aborted: the run was aborted before this call was run]",
-}
-INTERRUPTED = "[interrupted]"
-NO_RESULT = "[no result]"
-
-
-@dataclass(frozen=True)
-class ToolResult:
-    """What ``on_tool_result`` is asked about."""
-
-    tool: Tool[Any]
-    tool_call_id: str
-    result: Any
-    args: Any
-    request: Request
-
-
-@dataclass(eq=False)
-class Call:
-    """One call of a batch: what is known of it so far."""
-
-    call: ToolCall
-    tool: Optional[Tool[Any]]
-    # That of the arguments, as it was offered.
-    schema: Optional[Schema] = None
-    status: Status = "waiting"
-    args: Any = None
-    parsed: bool = False
-    started: bool = False
-    result: Any = None
-    has_result: bool = False
-    to_model: Any = None
-    # The content of the reply, once it is settled.
-    reply: Union[str, Tuple[Part, ...]] = ""
-    error: Optional[Exception] = None
-    # What the caller has decided: True, the text of a refusal, a ``Result`` or a
-    # ``Resume``.
-    decision: Any = None
-    # What it raised, where that stops the run.
-    signal: Optional[Signal] = None
-    # What the user's functions get about it, once one was called.
-    ctx: Optional[Context] = None
-    # When a running call is given up, on the clock of the workers.
-    deadline: Optional[float] = None
-    # Set when it is given up: a run within it is to end then.
-    abort: Optional[Abort] = None
-    # The worker that runs it.
-    thread: Optional[threading.Thread] = None
-    # What runs within it have cost; appended to by any thread.
-    charges: List[Usage] = field(default_factory=list)
-    # Gives what the tool's own code is to run in, for each piece of it.
-    around: Optional[Callable[[], ContextManager[Any]]] = None
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing more will happen to the call."""
-        return self.status not in ("waiting", "running")
-
-    @property
-    def arguments(self) -> str:
-        """The arguments as JSON text, in no vendor's dialect."""
-        return natural_arguments(self.call, self.schema)
-
-    def rewrite(self, arguments: str) -> None:
-        """Give the call other *arguments*, in no vendor's dialect."""
-        self.call = replace(self.call, arguments=arguments, descriptor=None)
-
-    @property
-    def usage(self) -> Optional[Usage]:
-        """What runs within it have cost so far; None where there were none."""
-        return sum(self.charges, Usage.empty()) if self.charges else None
-
-    @property
-    def fails(self) -> bool:
-        """Whether its tool has failed, and is one whose failure ends the run."""
-        failed = self.status == "error" and not self.has_result
-        return failed and self.tool is not None and self.tool.on_error == "raise"
-
-    @property
-    def consented(self) -> bool:
-        """Whether the caller has decided that the call is to run."""
-        return self.decision is True or isinstance(self.decision, Resume)
-
-    def inside(self, fn: Callable[..., Any], *args: Any) -> Any:
-        """Call *fn*, a piece of the tool's own code, where the door wants it to run."""
-        if self.around is None:
-            return fn(*args)
-        with self.around():
-            return fn(*args)
-
-    def settle(self, status: Status, reply: Any) -> None:
-        """Say what became of the call and what the model reads."""
-        self.status = status
-        self.reply = reply
-
-
-class Workers:
-    """Daemon threads, made when first needed and ended with the run.
-
-    They are no ``ThreadPoolExecutor`` because that one's threads hold up the exit of
-    the interpreter while a tool hangs. All that a run knows of time and of waiting is
-    here too: a subclass without threads can play every order of events, and play it
-    again.
-    """
-
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Optional[Callable[[], object]]] = (
-            queue.SimpleQueue()
-        )
-        self._lock = threading.Lock()
-        self._idle = 0
-        self._threads: List[threading.Thread] = []
-        # Those that nobody waits for.
-        self._left: List[threading.Thread] = []
-
-    def submit(self, job: Callable[[], object]) -> None:
-        """Run *job* on a thread that is free, or on a new one."""
-        with self._lock:
-            free = self._idle > 0
-            if free:
-                self._idle -= 1
-        if free:
-            self._jobs.put(job)
-            return
-        # It has its first job with it: one thread less that has to be woken up.
-        thread = threading.Thread(
-            target=self._work, args=([job],), name="aeye-tool", daemon=True
-        )
-        thread.start()
-        self._threads.append(thread)
-
-    def _work(self, first: List[Callable[[], object]]) -> None:
-        job: Optional[Callable[[], object]] = first.pop()  # the thread keeps the list
-        while job is not None:
-            job()
-            job = None  # do not keep a call's values alive while idle
-            with self._lock:
-                if threading.current_thread() in self._left:
-                    return
-                self._idle += 1
-            job = self._jobs.get()
-
-    def now(self) -> float:
-        """Return the time, in seconds since some moment."""
-        return time.monotonic()
-
-    def wait(self, said: queue.SimpleQueue[Any], until: float | None) -> Any:
-        """Return what a job *said* next.
-
-        Raises:
-            queue.Empty: no job said anything *until* then.
-        """
-        return said.get(timeout=None if until is None else max(until - self.now(), 0))
-
-    def abandon(self, thread: threading.Thread) -> None:
-        """Do not wait for *thread*: it ends when its job does."""
-        with self._lock:
-            if thread in self._threads:
-                self._threads.remove(thread)
-                self._left.append(thread)
-
-    def close(self, *, wait: bool) -> None:
-        """End the threads as they become free; *wait* until they are gone."""
-        threads, self._threads = self._threads, []
-        for _ in (*threads, *self._left):  # one that was left may be idle by now
-            self._jobs.put(None)
-        ours = threading.current_thread()
-        for thread in threads:
-            if wait and thread is not ours:
-                thread.join()
 
 
 def suspend(call: Call, wish: ToolApproval) -> Any:
@@ -691,7 +497,7 @@ class Batch:
             )
             shown, error = attempt(present, about, {"ctx": self._ctx(call)})
         if error is None:
-            shown_content, error = attempt(_content_of, result, shown)
+            shown_content, error = attempt(content_of, result, shown)
             return result, (shown, shown_content), None, error
         return result, None, None, error
 
@@ -844,44 +650,3 @@ def _stays_here(call: Call, alone: bool) -> bool:
     """Whether *call* runs in the caller's thread: it must, or it is the only one."""
     tool = cast("Tool[Any]", call.tool)
     return tool.inline or (alone and tool.timeout is None)
-
-
-def to_content(value: Any) -> Union[str, Tuple[Part, ...]]:
-    """Return what a tool's *value* is in its reply: text as it is, parts, else JSON.
-
-    >>> to_content({"a": 1}), to_content("as it is"), to_content(None)
-    ('{"a":1}', 'as it is', 'null')
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Part):
-        return (value,)
-    if (
-        isinstance(value, (list, tuple))
-        and value
-        and all(isinstance(part, Part) for part in value)
-    ):
-        return tuple(value)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
-
-
-def _content_of(result: Any, shown: Any) -> Union[str, Tuple[Part, ...]]:
-    return NO_RESULT if result is None and shown is None else to_content(shown)
-
-
-def _plain(value: Any) -> Any:
-    """Return a JSON form of what ``json`` does not know."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [item.name for item in dataclasses.fields(value)]
-        return {name: getattr(value, name) for name in names}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, (set, frozenset)):
-        return sorted(value, key=str)
-    if isinstance(value, Mapping):
-        return dict(value)
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    return str(value)

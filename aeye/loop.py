@@ -25,10 +25,11 @@ from typing import (
     cast,
 )
 
+from .call import Call, Execution
 from .callback import Bound, attempt
 from .context import Abort, Context, charge
 from .decision import decided, unanswered
-from .dispatch import Batch, Call, Events, Execution, Setup, Workers
+from .dispatch import Batch, Events, Setup
 from .errors import (
     AeyeError,
     ContextLengthError,
@@ -70,6 +71,7 @@ from .request import Request, ResponseFormat
 from .response import WINDOW_FULL, Chunk, Collector, Response
 from .usage import Usage
 from .window import repair, with_ids
+from .workers import Workers
 
 __all__ = ["DEFAULT_USER_TURN", "Run"]
 

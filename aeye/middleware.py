@@ -11,8 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
+from .call import Call, to_content
 from .callback import Bound
-from .dispatch import Call, to_content
 from .hooks import ToolCallArgs, ToolResultArgs, bind_callbacks, names_of
 from .message import Part
 from .request import Request

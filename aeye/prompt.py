@@ -25,10 +25,10 @@ from typing import (
     overload,
 )
 
+from .call import Execution
 from .callback import Bound, bind
 from .context import Context, inside
 from .decision import nest, where_it_waits
-from .dispatch import Execution
 from .errors import AbortedError, IncompatibleError, PromptSuspend
 from .event import (
     Event,

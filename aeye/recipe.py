@@ -17,9 +17,10 @@ from typing import (
     Union,
 )
 
+from .call import Call, Execution
 from .callback import Bound
 from .context import Context
-from .dispatch import Call, Execution, Workers, suspend
+from .dispatch import suspend
 from .message import Message
 from .output import Check
 from .quick import quick
@@ -27,6 +28,7 @@ from .request import Request
 from .response import Chunk, Response
 from .tools import Tool, ToolApproval
 from .usage import Usage
+from .workers import Workers
 
 __all__ = ["Plan", "Policy", "Recipe", "Stats"]
 

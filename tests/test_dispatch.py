@@ -15,9 +15,9 @@ from typing import Any, Generator
 import pytest
 
 import aeye
+from aeye.call import Call
 from aeye.callback import attempt
 from aeye.context import Abort, Context
-from aeye.dispatch import Call, Workers
 from aeye.errors import (
     MaxTurnsError,
     PromptError,
@@ -33,6 +33,7 @@ from aeye.recipe import Policy
 from aeye.response import Chunk, Response, ToolCall, ToolCallDelta
 from aeye.testing import ScriptedModel, calls
 from aeye.tools import Tool, tool
+from aeye.workers import Workers
 
 LIMIT = 10  # seconds after which a test that waits has failed
 

@@ -27,10 +27,10 @@ from machine.play import Play, prompt_of
 from machine.promises import check
 from machine.script import MODES, NESTED, TOOLS, Answer, CallPlan, Reader, Script
 
-from aeye.dispatch import Workers
 from aeye.prompt import Prompt
 from aeye.testing import ScriptedModel, calls
 from aeye.tools import tool
+from aeye.workers import Workers
 
 RUNS = 2000 if os.environ.get("AEYE_ONDEMAND") == "1" else 48
 # Threads that run one prompt at the same time.

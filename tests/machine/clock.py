@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, Callable, List, Optional
 
-from aeye.dispatch import Workers
+from aeye.workers import Workers
 
 
 class Clock:
