@@ -297,6 +297,8 @@ class Decoder:
             raise self._failed(body)
         if body.get("usage"):
             self._usage = body
+        if "x_groq" in body:
+            self._take_aside(body["x_groq"])
         if self._model is None:
             self._model = _read_word(body.get("model"))
         choice = _first_choice(body) if body.get("choices") else None
@@ -314,6 +316,17 @@ class Decoder:
             chunks.append(Chunk(finish_reason=reason, cut_note=_note(finish)))
             self.finished = True
         return chunks
+
+    def _take_aside(self, said: Any) -> None:
+        """Take what Groq says beside the choices: the numbers, or why it stopped early.
+
+        https://github.com/groq/groq-python, types of 2f14acf, read 2026-12-01
+        """
+        if isinstance(said, dict):
+            if said.get("error"):
+                raise self._failed(said)
+            if said.get("usage"):
+                self._usage = said
 
     def _take(self, delta: Json, chunks: list[Chunk]) -> None:
         content = delta.get("content")

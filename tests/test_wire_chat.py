@@ -1128,6 +1128,20 @@ def test_kinds(body: Any, kind: str, code: Any) -> None:
         assert fault.code == (code or body["error"]["code"])
 
 
+def test_what_groq_says_aside() -> None:
+    """Beside the choices Groq has its numbers, and why a stream stopped early."""
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    last = {**delta("stop"), "x_groq": {"id": "req_1", "usage": usage}}
+    stopped = {**delta("stop"), "x_groq": {"error": "over capacity"}}
+
+    found = join(feed({**delta(content="Hi"), "x_groq": {"id": "req_1"}}, last))
+
+    assert found == Response("Hi", usage=Usage.of(input=3, output=2))
+    with pytest.raises(StatusError, match="over capacity"):
+        feed(delta(content="Hi"), stopped)
+    assert feed({**delta("stop"), "x_groq": 7}, end=False)
+
+
 # Thoughts in tags.
 
 TAGGED = ModelFacts(think_tags=True)
