@@ -133,6 +133,8 @@ if TYPE_CHECKING:
     from .event import ToolStartEvent as ToolStartEvent
     from .event import ToolSuspendEvent as ToolSuspendEvent
     from .event import UsageEvent as UsageEvent
+    from .event_stream import EventStream as EventStream
+    from .event_stream import PromptToolOutput as PromptToolOutput
     from .hooks import HookAction as HookAction
     from .hooks import PromptHook as PromptHook
     from .hooks import ToolApprovalDecision as ToolApprovalDecision
@@ -164,9 +166,7 @@ if TYPE_CHECKING:
     from .observer import GenerationObserver as GenerationObserver
     from .observer import RunObserver as RunObserver
     from .observer import ToolObserver as ToolObserver
-    from .prompt import EventStream as EventStream
     from .prompt import Prompt as Prompt
-    from .prompt import PromptToolOutput as PromptToolOutput
     from .prompt import ask as ask
     from .prompt_request import AgentStream as AgentStream
     from .prompt_request import PromptRequest as PromptRequest
@@ -538,6 +538,7 @@ _MODULES = {
         "ToolSuspendEvent",
         "UsageEvent",
     ),
+    "event_stream": ("EventStream", "PromptToolOutput"),
     "hooks": (
         "HookAction",
         "PromptHook",
@@ -579,12 +580,7 @@ _MODULES = {
         "RunObserver",
         "ToolObserver",
     ),
-    "prompt": (
-        "EventStream",
-        "Prompt",
-        "PromptToolOutput",
-        "ask",
-    ),
+    "prompt": ("Prompt", "ask"),
     "prompt_request": (
         "AgentStream",
         "PromptRequest",

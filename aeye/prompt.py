@@ -9,13 +9,10 @@ from typing import (
     Any,
     Callable,
     Dict,
-    Generator,
     Generic,
     Iterable,
-    Iterator,
     Literal,
     Mapping,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -30,17 +27,18 @@ from .callback import Bound, bind
 from .context import Context, inside
 from .decision import nest, where_it_waits
 from .errors import AbortedError, IncompatibleError, PromptSuspend
-from .event import (
-    Event,
-    PromptEvent,
-    SuspendEvent,
-    TextPartialEvent,
-    ToolErrorEvent,
-    ToolOutputEvent,
+from .event import PromptEvent, SuspendEvent
+from .event_stream import (
+    EventStream,
+    PromptToolOutput,
+    pick_nothing,
+    pick_text,
+    pick_tool_output,
 )
 from .loop import Run
 from .message import Message, Part
 from .output import Check
+from .prompt_options import check_options, check_tools
 from .recipe import Plan, Policy, Recipe
 from .request import Request, ResponseFormat, SchemaDelivery, ToolDefinition
 from .schema import Schema
@@ -50,47 +48,14 @@ from .usage import Usage
 from .window import DEFAULT_MAX_OUTPUT, message_costs, trim
 
 if TYPE_CHECKING:
-    from typing_extensions import TypedDict, Unpack
+    from typing_extensions import Unpack
 
+    from .prompt_options import PromptOptions
     from .prompt_request import PromptRequest
 
-    class PromptOptions(TypedDict, total=False):
-        """What ``Prompt`` takes besides name, content, schema and parse."""
-
-        description: str
-        user_turn: str | Template | Literal[False] | None
-        input: Callable[..., Any] | None
-        validate: Callable[..., Any] | None
-        strict: bool | float
-        schema_delivery: SchemaDelivery
-        config: Any
-        reconfig: Callable[..., Any] | None
-        tools: Sequence[Tool[Any]]
-        tool_execution: Execution
-        tool_concurrency: int
-        tool_retries: int | None
-        tool_iterations: int
-        tools_max: int | None
-        tools_only: bool
-        tools_complete: bool
-        output_retries: int | None
-        forget_retries: int | None
-        validation_error_max_length: int
-        retool: Any
-        dynamic: bool
-        exclude_messages: bool
-        on_tool_result: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None
-        on_tool_intercept: Callable[..., Any] | None
-        metadata: Mapping[str, Any] | None
-        metadata_fn: Callable[..., Any] | None
-        applicable: Callable[..., Any] | None
-        runtime_schema_fallback: bool
-
-
-__all__ = ["EventStream", "Prompt", "PromptToolOutput", "ask"]
+__all__ = ["ASKED", "Prompt", "ask"]
 
 T = TypeVar("T")
-E = TypeVar("E", covariant=True)
 
 Mode = Literal["result", "tools", "stream", "stream_tools", "stream_content"]
 
@@ -103,25 +68,6 @@ ASKED = {
     "required": ["prompt"],
 }
 _MODES = ("result", "tools", "stream", "stream_tools", "stream_content")
-_CLOSED_SETS = {
-    "tool_execution": ("sequential", "parallel", "immediate"),
-    "schema_delivery": ("auto", "structured", "prompt"),
-}
-_FLAGS = (
-    "dynamic",
-    "exclude_messages",
-    "runtime_schema_fallback",
-    "tools_complete",
-    "tools_only",
-)
-_SKIP: Any = object()
-
-
-class PromptToolOutput(NamedTuple):
-    """What a tool returned, with the tool's name."""
-
-    tool: str
-    result: Any
 
 
 @dataclass(frozen=True)
@@ -133,89 +79,6 @@ class _Offer:
     # What the system message says of the tools.
     instructions: str
     check: Check
-
-
-class EventStream(Generic[E, T]):
-    """A run that is read as it goes: an iterator that is also a context manager.
-
-    When it is exhausted, ``output``, ``messages`` and ``usage`` say how the run
-    ended; its StopIteration carries the output too. ``close``, or leaving ``with``,
-    ends the run early and waits for tools that are running. Reading it from two
-    threads at once is an error.
-    """
-
-    def __init__(self, run: Run, pick: Callable[[Event], Any]) -> None:
-        self._run = run
-        self._pick = pick
-        self._events: Generator[Event, None, Any] = run.events()
-        self._output: Any = _SKIP
-        # How it went, once it is over and was not closed early.
-        self._ending: Optional[str] = None
-
-    def __iter__(self) -> Iterator[E]:
-        return self
-
-    def __next__(self) -> E:
-        while True:
-            try:
-                event = next(self._events)
-            except StopIteration as stop:
-                if self._ending is None and not self._run.closing:
-                    self._ending, self._output = "ended", stop.value
-                raise
-            except BaseException:  # whatever it is, the run is over
-                self._ending = "failed"
-                raise
-            item = self._pick(event)
-            if item is not _SKIP:
-                return cast(E, item)
-
-    def __enter__(self) -> EventStream[E, T]:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the run; wait for tools that are running. Twice is once."""
-        self._run.closing = True
-        self._events.close()
-
-    @property
-    def output(self) -> T | None:
-        """The result; None where the run was suspended, aborted or incompatible.
-
-        Raises:
-            RuntimeError: the stream has not been read to its end.
-        """
-        if self._output is _SKIP:
-            why = {
-                "failed": "the run has failed",
-                "closed": "the run was closed before it had one",
-            }.get(self._state(), "read the stream to its end")
-            raise RuntimeError(f"there is no output: {why}")
-        return cast("T | None", self._output)
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The messages that the run has appended so far."""
-        return tuple(self._run.messages)
-
-    @property
-    def usage(self) -> Usage:
-        """What the run's own model calls have cost so far."""
-        return self._run.usage
-
-    @property
-    def nested_usage(self) -> Usage:
-        """What runs within its calls, such as a prompt that is a tool, have cost."""
-        return self._run.nested
-
-    def __repr__(self) -> str:
-        return f"<EventStream of {self._run.recipe.name!r}, {self._state()}>"
-
-    def _state(self) -> str:
-        return self._ending or ("closed" if self._run.closing else "not ended")
 
 
 class Prompt(Generic[T]):
@@ -318,7 +181,7 @@ class Prompt(Generic[T]):
         runtime_schema_fallback: bool = True,
     ) -> None:
         given = {k: v for k, v in locals().items() if k != "self"}
-        _check(given)
+        check_options(given)
         self._given = given
         self.name = name
         self.description = description
@@ -486,12 +349,12 @@ class Prompt(Generic[T]):
         if mode == "stream":
             return self.run(input, ctx)
         if mode == "stream_tools":
-            return EventStream(self._run(input, ctx), _tool_output)
+            return EventStream(self._run(input, ctx), pick_tool_output)
         if mode == "stream_content":
-            return EventStream(self._run(input, ctx), _content)
+            return EventStream(self._run(input, ctx), pick_text)
         only = mode == "tools"
         run = self._run(input, ctx, streaming=False, tools_only=only)
-        pick = _tool_output if only else _nothing
+        pick = pick_tool_output if only else pick_nothing
         stream: EventStream[PromptToolOutput, T] = EventStream(run, pick)
         found = list(stream)
         return found if only else stream.output
@@ -754,7 +617,7 @@ class Prompt(Generic[T]):
             )
         own = [item for item in wish if not isinstance(item, str)]
         chosen = [*(tool for tool in self.tools if tool.name in names), *own]
-        _check_tools(chosen, f"prompt {self.name!r}: retool")
+        check_tools(chosen, f"prompt {self.name!r}: retool")
         return chosen
 
 
@@ -833,110 +696,6 @@ def _part(file: Any) -> Part:
 
 def _made(cls: type[Prompt[Any]], given: Dict[str, Any]) -> Prompt[Any]:
     return cls(**given)
-
-
-def _tool_output(event: Event) -> Any:
-    if isinstance(event, ToolOutputEvent):
-        return PromptToolOutput(event.tool.name, event.result)
-    if isinstance(event, ToolErrorEvent) and event.has_result and event.tool:
-        return PromptToolOutput(event.tool.name, event.result)
-    return _SKIP
-
-
-def _content(event: Event) -> Any:
-    return event.content if isinstance(event, TextPartialEvent) else _SKIP
-
-
-def _nothing(event: Event) -> Any:
-    return _SKIP
-
-
-def _check(given: Mapping[str, Any]) -> None:
-    """Refuse arguments that cannot be what they must be."""
-    _check_name(given["name"])
-    what = f"prompt {given['name']!r}: "
-    for key in ("content", "user_turn"):
-        value = given[key]
-        if not isinstance(value, (str, Template)) and (key == "content" or value):
-            raise TypeError(f"{what}{key} is a str or a Template, not {value!r:.80}")
-    _check_tools(given["tools"], what + "tools")
-    if given["parse"] is not None and given["schema"] in (None, False):
-        raise ValueError(
-            f"{what}parse gets the value of a structured answer; give a schema too"
-        )
-    for key, words in _CLOSED_SETS.items():
-        if given[key] not in words:
-            raise ValueError(f"{what}{key} is one of {words}, not {given[key]!r}")
-    _check_kinds(given, what)
-    handlers = given["on_tool_result"]
-    if isinstance(handlers, Mapping):
-        known = {tool.name for tool in given["tools"]}
-        unknown = sorted(set(handlers) - known)
-        if unknown and given["retool"] is None:
-            raise ValueError(
-                f"{what}on_tool_result has {unknown!r}; the tools are {sorted(known)}"
-            )
-    _check_numbers(given, what)
-
-
-def _check_kinds(given: Mapping[str, Any], what: str) -> None:
-    config, metadata = given["config"], given["metadata"]
-    if isinstance(config, Mapping):
-        Request().with_config(config)  # refuses what Request does not have
-    elif config not in (None, False) and not callable(config):
-        raise TypeError(f"{what}config is a dict or a function, not {config!r:.80}")
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise TypeError(f"{what}metadata is a dict, not {metadata!r:.80}")
-    if not isinstance(given["strict"], (bool, int, float)):
-        raise TypeError(
-            f"{what}strict is a bool or a number, not {given['strict']!r:.80}"
-        )
-    for key in _FLAGS:
-        if not isinstance(given[key], bool):
-            raise TypeError(f"{what}{key} is True or False, not {given[key]!r:.80}")
-
-
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"name is a str that says something, not {name!r:.80}")
-    if "{{" in name or "\n" in name:
-        raise ValueError(
-            f"name is a short word for the prompt, not {name!r:.80}: the order is "
-            "Prompt(name, content)"
-        )
-
-
-def _check_numbers(given: Mapping[str, Any], what: str) -> None:
-    least = {"tool_concurrency": 1, "validation_error_max_length": None}
-    for key in (
-        "tool_concurrency",
-        "tool_retries",
-        "tool_iterations",
-        "tools_max",
-        "output_retries",
-        "forget_retries",
-        "validation_error_max_length",
-    ):
-        value, floor = given[key], least.get(key, 0)
-        if value is None and key not in least and key != "tool_iterations":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{what}{key} is a whole number, not {value!r:.80}")
-        if floor is not None and value < floor:
-            raise ValueError(f"{what}{key} is at least {floor}, not {value!r}")
-
-
-def _check_tools(tools: Any, what: str) -> None:
-    if isinstance(tools, (Tool, str)) or not isinstance(tools, (list, tuple)):
-        raise TypeError(f"{what} is a list of Tool, not {tools!r:.80}")
-    seen = set()
-    for tool in tools:
-        if not isinstance(tool, Tool):
-            hint = "; decorate the function with @aeye.tool" if callable(tool) else ""
-            raise TypeError(f"{what} holds Tool values, not {tool!r:.80}{hint}")
-        if tool.name in seen:
-            raise ValueError(f"{what} has two tools named {tool.name!r}")
-        seen.add(tool.name)
 
 
 def _bound(

@@ -11,8 +11,8 @@ import os
 from typing import Callable, Generator, Optional, TextIO, TypeVar, Union
 
 from .callback import attempt
+from .event_stream import EventStream
 from .observer import AgentObserver, ObservedRun
-from .prompt import EventStream
 from .trace_file import TraceFile
 from .trace_run import TracedRun, WatchedRun, within
 from .trace_value import Spelling

@@ -27,8 +27,9 @@ from aeye.errors import (
     ToolInterrupt,
     TruncatedError,
 )
+from aeye.event_stream import EventStream, PromptToolOutput
 from aeye.message import Message, Part
-from aeye.prompt import EventStream, Prompt, PromptToolOutput
+from aeye.prompt import Prompt
 from aeye.recipe import Policy
 from aeye.response import Chunk, Response, ToolCall, ToolCallDelta
 from aeye.testing import ScriptedModel, calls

@@ -10,8 +10,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from aeye.callback import attempt
 from aeye.context import Context, Result
 from aeye.decision import unanswered
+from aeye.event_stream import EventStream
 from aeye.message import Message, ToolCall
-from aeye.prompt import EventStream, Prompt
+from aeye.prompt import Prompt
 from aeye.recipe import Policy
 
 from .clock import Clock
@@ -111,6 +112,7 @@ class Play:
         # Messages are frozen: a list of the same ones is the same.
         self._before = (tuple(given), dict(decisions or {}))
         self._given = (given, {} if decisions is None else decisions)
+        world.consented = {k for k, v in self._given[1].items() if v is True}
         door = Door(world, dict(script.door))
         self.run = (prompt or prompt_of(script)).start(self.input, self.ctx, door)
         self.run.streaming = script.streaming
