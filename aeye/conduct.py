@@ -49,7 +49,7 @@ from .agent_event import (
 from .call import Call
 from .callback import Bound, attempt, attempt_all
 from .context import Context
-from .decision import unanswered
+from .decision import approved, unanswered
 from .errors import (
     AbortedError,
     CapabilityError,
@@ -250,8 +250,10 @@ class Conduct(Policy):
     def events(self, start: Start, *, streaming: bool) -> Events:
         """Run to the end; a failure is told as an event and then raised."""
         self._streaming = streaming
-        self._attended = self._attended or streaming
-        self._forget_calls()
+        if streaming:
+            self._attended = True
+        if self._attended:
+            self._forget_calls()
         steps = self._tell(start)
         try:
             response, error = yield from attempt_all(steps)
@@ -281,10 +283,9 @@ class Conduct(Policy):
         run = self._run = start(self._input, self._ctx.replace(messages=messages), self)
         run.streaming = self._streaming
         steps = run.events()
-        translations = self._translations()
         try:
-            if translations:
-                parsed = yield from self._translated(steps, translations)
+            if self._attended or self._journal is not None:
+                parsed = yield from self._translated(steps)
             else:
                 parsed = self._drained(steps)
         finally:
@@ -293,11 +294,10 @@ class Conduct(Policy):
         return self._finish(run, parsed)
 
     def _translated(
-        self,
-        steps: Generator[Any, None, Any],
-        translations: Mapping[Type[Event], Translation],
+        self, steps: Generator[Any, None, Any]
     ) -> Generator[AgentEvent, None, Any]:
         """Yield what this door makes of the loop's events; return the output."""
+        translations = self._translations()
         while True:
             try:
                 event = next(steps)
@@ -680,9 +680,10 @@ class Conduct(Policy):
 
     def admit(self, call: Call) -> Any:
         """A call is about to start: the hook may stop it, middleware change it."""
-        waited = self._turn == 0 and self._journal is not None
-        if waited and not cast(Journal, self._journal).start(call.call.id):
-            return _STARTED
+        if self._turn == 0 and self._journal is not None:
+            wanted = approved(call.call.id, call.decision)
+            if not all(map(self._journal.start, wanted)):
+                return _STARTED
         if not self._attended:
             return None
         record = self._record(call)
