@@ -7,7 +7,15 @@ from typing import AbstractSet, Any, Dict, Mapping, Sequence, Tuple
 from .context import Result, Resume
 from .message import Message, ToolCall
 
-__all__ = ["REJECTED", "decided", "nest", "unanswered", "where_it_waits"]
+__all__ = [
+    "REJECTED",
+    "approved",
+    "decided",
+    "nest",
+    "still_waits",
+    "unanswered",
+    "where_it_waits",
+]
 
 # What the model reads where consent was refused without a word.
 REJECTED = "Tool approval was rejected."
@@ -74,8 +82,11 @@ def nest(
 ) -> dict[str, Any]:
     """Return *decisions* with those about calls inside calls put in a ``Resume``.
 
-    >>> nest({"a": True, "b/c": False}, {"b": ()})
-    {'a': True, 'b': Resume(messages=(), decisions={'c': False})}
+    A run inside that nothing was said about has one too, which keeps where it waits.
+
+    >>> nest({"a": True, "b/c": False}, {"b": (), "d": ()})
+    {'a': True, 'b': Resume(messages=(), decisions={'c': False}), \
+'d': Resume(messages=(), decisions={})}
 
     Raises:
         ValueError: a decision about a call inside one that no run waits in.
@@ -88,11 +99,33 @@ def nest(
             inner.setdefault(outer, {})[rest] = said
         else:
             found[path] = said
-    for outer, about in inner.items():
+    for outer in children:
+        if "/" in outer or outer in found:
+            continue
         below = {
             path.partition("/")[2]: messages
             for path, messages in children.items()
             if path.startswith(f"{outer}/")
         }
-        found[outer] = Resume(children[outer], nest(about, below))
+        found[outer] = Resume(children[outer], nest(inner.get(outer, {}), below))
     return found
+
+
+def still_waits(said: Any) -> bool:
+    """Whether *said* only keeps where a run inside a call waits."""
+    return isinstance(said, Resume) and all(map(still_waits, said.decisions.values()))
+
+
+def approved(call_id: str, said: Any) -> list[str]:
+    """Return the paths of the calls that *said*, about one, wants to be run.
+
+    >>> approved("a", Resume((), {"b": True, "c": "no"})), approved("a", True)
+    (['a/b'], ['a'])
+    """
+    if not isinstance(said, Resume):
+        return [call_id] if said is True else []
+    return [
+        path
+        for name, about in said.decisions.items()
+        for path in approved(f"{call_id}/{name}", about)
+    ]

@@ -27,8 +27,8 @@ from typing import (
 
 from .call import Call, Execution
 from .callback import Bound, attempt
-from .context import Abort, Context, charge
-from .decision import decided, unanswered
+from .context import Abort, Context, Resume, charge
+from .decision import decided, still_waits, unanswered
 from .dispatch import Batch, Events, Setup
 from .errors import (
     AeyeError,
@@ -258,8 +258,11 @@ class Run:
         request = self._request.with_messages(self._transcript)
         turn = self._turn = _Turn(request, Collector(), Batch(self._setup, request))
         for call in calls:
-            if call.id in found:
-                turn.batch.add(call, found[call.id])
+            said = found.get(call.id)
+            if isinstance(said, Resume) and still_waits(said):
+                self._keep_child(call.id, said)
+            elif said is not None:
+                turn.batch.add(call, said)
         asked = next(m for m in reversed(self._transcript) if m.tool_calls)
         self._places = {call.id: n for n, call in enumerate(asked.tool_calls)}
         yield from turn.batch.finish()
@@ -637,6 +640,12 @@ class Run:
         if self.abort.is_set():
             return False
         return self._after_tools(batch, errors)
+
+    def _keep_child(self, path: str, waits: Resume) -> None:
+        """Keep where the run inside the call *path* waits, and those inside that."""
+        self.children[path] = waits.messages
+        for name, inner in waits.decisions.items():
+            self._keep_child(f"{path}/{name}", inner)
 
     def _adopt_child(self, call: Call) -> None:
         """Keep where the run inside *call*, if there is one, is to resume."""

@@ -19,6 +19,7 @@ from aeye.errors import (
     ToolApprovalRequiredError,
 )
 from aeye.hooks import cancel_prompt
+from aeye.memory import InMemoryStore
 from aeye.message import Message
 from aeye.prompt import Prompt
 from aeye.response import Response
@@ -600,6 +601,41 @@ class TestResuming:
 
         assert response.output == "done"
         assert ran == ["Ann"]
+
+    def several(self, *answers: Any, **options: Any) -> Agent[str]:
+        """An agent that pays itself and by its child."""
+        child, _, _ = self.paying(*answers)
+        batch = calls(("pay", {"to": "Bo"}, "p1"), ("child", {"prompt": "x"}, "k1"))
+        agent, _, _ = self.paying(batch, "done")
+        ctx = ScriptedModel(batch, "done").context()
+        return Agent("", ctx, tools=[*agent.tools, child.as_tool("child")], **options)
+
+    def test_a_child_that_goes_on_waiting(self) -> None:
+        """What nothing was said about can still be decided on, inside a child too."""
+        agent = self.several(calls(("pay", {"to": "Ann"}, "p1")), "paid by a child")
+        request = agent.prompt("hi").with_tool_concurrency(2)
+        _, error = attempt(request.send)
+
+        _, again = attempt(agent.resume(error, {"p1": True}).send)
+        response = agent.resume(again, {"k1/p1": True}).send()
+
+        assert [m.text for m in response.messages] == ["paid by a child", "done"]
+
+    def test_a_child_that_waits_twice(self) -> None:
+        """A store that knows which calls were begun lets a child go on each time."""
+        agent = self.several(
+            calls(("pay", {"to": "Ann"}, "p1")),
+            calls(("pay", {"to": "Eve"}, "p2")),
+            "paid both",
+            memory=InMemoryStore(),
+        )
+        chat = agent.session("s")
+        _, error = attempt(chat.prompt("hi").with_tool_concurrency(2).send)
+
+        _, again = attempt(chat.resume(error, {"p1": True, "k1/p1": True}).send)
+        response = chat.resume(again, {"k1/p2": True}).send()
+
+        assert [m.text for m in response.messages] == ["paid both", "done"]
 
     def test_children_that_wait_for_something_else(self) -> None:
         """A child's tool that suspends makes the parent wait too."""
