@@ -217,7 +217,12 @@ class Agent(Generic[T]):
         The child has its own hook, limits and session-less history; of the run that
         calls it it gets only the signal, and the model where it has none of its own.
         With *stream* that run's stream shows the child's events too.
+
+        Raises:
+            TypeError, ValueError: an argument cannot be what it must be.
         """
+        if max_turns is not None:  # now, not when a model calls it
+            self._request(self._ctx, (), None, self._settings).max_turns(max_turns)
 
         def ask(args: Mapping[str, str], ctx: Context) -> str:
             try:

@@ -236,4 +236,11 @@ def _result(said: Any, text: str, value: Any) -> tuple[str, Any]:
             f"{sorted(keys)}, not {said!r:.80}"
         )
     value = said.get("structured_result")
-    return said["result"] if "result" in said else text_of(to_content(value)), value
+    if "result" not in said:
+        return text_of(to_content(value)), value
+    if not isinstance(said["result"], str):
+        raise TypeError(
+            "middleware on_tool_output: result is the text that the model reads, not "
+            f"{said['result']!r:.80}; other values are for structured_result"
+        )
+    return said["result"], value

@@ -306,6 +306,11 @@ class TestChildren:
 
         assert "turns" in self.parent(kid).prompt("hi").send().messages[2].text
 
+    def test_a_wrong_limit_of_the_tool(self) -> None:
+        """It is refused when the tool is made, not when a model calls it."""
+        with pytest.raises(ValueError, match="max_turns"):
+            self.child("x").as_tool(max_turns=-1)
+
     def test_grandchildren(self) -> None:
         """A grandchild's events are told as its own, never one inside the other."""
         grandchild = Agent(

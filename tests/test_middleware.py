@@ -296,6 +296,7 @@ class TestMiddleware:
             ("on_tool_output", 7),
             ("on_tool_output", {}),
             ("on_tool_output", {"text": "x"}),
+            ("on_tool_output", {"result": 7}),
         ],
     )
     def test_wrong_answers(self, place: str, said: Any) -> None:
