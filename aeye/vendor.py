@@ -377,8 +377,8 @@ GROQ = Vendor(
         token_cap="max_completion_tokens", think_tags=True, echoes=_NOTHING
     ),
     models=(
-        # https://console.groq.com/docs/structured-outputs, from memory: only these
-        # take a JSON schema, and never beside tools.
+        # Only some take a JSON schema, and none beside tools: 400 "json mode cannot be
+        # combined with tool/function calling".
         ModelRule(r"", {"structured_output": False}),
         ModelRule(
             r"openai/gpt-oss|moonshotai/kimi|meta-llama/llama-4",
@@ -388,7 +388,7 @@ GROQ = Vendor(
     example="openai/gpt-oss-120b",
     source=("https://console.groq.com/docs/openai", "2026-11-30"),
     models_source=(
-        "https://github.com/langchain-ai/langchain/issues/34155",
+        "https://github.com/vercel/ai/pull/16540",
         "2026-12-01",
     ),
 )
