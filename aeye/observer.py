@@ -310,8 +310,8 @@ class Watch:
 
     def end(self, args: RunEndArgs) -> None:
         """The run has its result."""
-        for run in self._runs:
-            run.tell("end", args)
+        while self._runs:  # where one fails the run now, those after it hear of that
+            self._runs.pop(0).tell("end", args)
 
     def fail(self, args: RunErrorArgs) -> None:
         """The run has failed; what had begun has failed with it. Never raises."""

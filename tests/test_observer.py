@@ -486,6 +486,33 @@ def test_strictness_is_not_catching() -> None:
     assert request("x", observers=both).send().output == "x"
 
 
+def test_failing_at_the_very_end() -> None:
+    """Where a strict observer spoils a result, each is told one ending and no other."""
+
+    class Ending:
+        def __init__(self, fails: bool) -> None:
+            self.strict = fails
+            self.told: list[str] = []
+
+        def start_run(self, args: Any) -> Any:
+            return self
+
+        def end(self, args: Any) -> None:
+            self.told.append("end")
+            if self.strict:
+                raise LookupError("end")
+
+        def error(self, args: Any) -> None:
+            self.told.append("error")
+
+    three = [Ending(False), Ending(True), Ending(False)]
+
+    _, error = attempt(request("x", observers=three).send)
+
+    assert isinstance(error, LookupError)
+    assert [observer.told for observer in three] == [["end"], ["end"], ["error"]]
+
+
 def test_errors_while_a_failure_is_told() -> None:
     """An observer that fails at the failure does not hide it, strict or not."""
     boom = KeyError("x")
