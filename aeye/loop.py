@@ -7,8 +7,8 @@ do nothing by default. A run's state lives in its ``Run`` and nowhere else.
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import (
     Any,
     Dict,
@@ -25,6 +25,7 @@ from typing import (
     cast,
 )
 
+from .allowance import Allowance
 from .call import Call, Execution
 from .callback import Bound, attempt
 from .context import Abort, Context, Resume, charge
@@ -49,7 +50,6 @@ from .event import (
     Event,
     MessageEvent,
     ReasonEvent,
-    ReasonPartialEvent,
     RefusalEvent,
     RequestEvent,
     RequestUsageEvent,
@@ -57,18 +57,16 @@ from .event import (
     SuspendEvent,
     TextCompleteEvent,
     TextEvent,
-    TextPartialEvent,
     TextResetEvent,
-    ToolParseArgumentsEvent,
-    ToolParseNameEvent,
     UsageEvent,
 )
-from .message import Message, Reasoning
+from .message import Message
 from .model_call import by_name, checked, in_dialect, open_model, with_model
 from .output import Accepted, Rejected, truncate
-from .recipe import Plan, Policy, Recipe, Stats
+from .recipe import Plan, Policy, Recipe
 from .request import Request, ResponseFormat
-from .response import WINDOW_FULL, Chunk, Collector, Response
+from .response import WINDOW_FULL, Response
+from .turn import Turn
 from .usage import Usage
 from .window import repair, with_ids
 from .workers import Workers
@@ -79,30 +77,6 @@ __all__ = ["DEFAULT_USER_TURN", "Run"]
 DEFAULT_USER_TURN = "Begin."
 
 _UNSET: Any = object()
-
-
-@dataclass
-class _Turn:
-    """One model call and what came of it."""
-
-    # As it was sent.
-    request: Request
-    collector: Collector
-    batch: Batch
-    thoughts: List[Reasoning] = field(default_factory=list)
-    aborted: bool = False
-    # Whether a chunk was handed out, and whether its message was appended.
-    spoke: bool = False
-    said: bool = False
-    # What a model that answers at once reported, whether it is read to its end or not.
-    paid: Optional[Usage] = None
-
-    @property
-    def content(self) -> str:
-        return self.collector.content
-
-    def pay(self, usage: Usage) -> None:
-        self.paid = usage or None
 
 
 class Run:
@@ -144,7 +118,7 @@ class Run:
         # By id, the places of calls whose replies may come late: they go in order.
         self._places: Dict[Optional[str], int] = {}
         # The model call that is being made, and the message that opened it.
-        self._turn: Optional[_Turn] = None
+        self._turn: Optional[Turn] = None
         self._opening: Optional[Message] = None
         self._texts: List[str] = []
         self._last_usage: Optional[Usage] = None
@@ -156,8 +130,6 @@ class Run:
         self.waits_because = ""
         # Whether the budget of iterations was used up.
         self._spent = False
-        self._counts = {"invalid": 0, "error": 0, "success": 0}
-        self._called: List[str] = []
         self._withdrawn = False
         self._promoted = False
         self._workers = policy.workers or Workers()
@@ -184,7 +156,9 @@ class Run:
             self._begin(plan)
             self.policy.open(self._transcript)
             going = yield from self._resume()
-            while going and self._iteration < self._budget and not self.abort.is_set():
+            while (
+                going and self._iteration < self._left.calls and not self.abort.is_set()
+            ):
                 going = yield from self._iterate()
             self._spent = going and not self.abort.is_set()
             return (yield from self._conclude())
@@ -205,18 +179,7 @@ class Run:
 
     def _begin(self, plan: Plan) -> None:
         recipe, ctx = self.recipe, self.ctx
-        self._output_left = _first(recipe.output_retries, ctx.output_retries, 2)
-        self._forget_left = _first(recipe.forget_retries, ctx.forget_retries, 1)
-        self._tool_left = _first(recipe.tool_retries, ctx.tool_retries, 2)
-        self._budget = (
-            self._output_left
-            + self._forget_left
-            + recipe.tool_iterations
-            + self._tool_left
-            + 1
-        )
-        if self.policy.max_turns is not None:
-            self._budget = self.policy.max_turns
+        self._left = Allowance.of(recipe, ctx, self.policy.max_turns)
         self._adopt(plan)
         choice = self._request.tool_choice
         self._forced = choice is not None and choice not in ("auto", "none")
@@ -256,7 +219,7 @@ class Run:
         if not calls:
             return True
         request = self._request.with_messages(self._transcript)
-        turn = self._turn = _Turn(request, Collector(), Batch(self._setup, request))
+        turn = self._turn = Turn(request, self._setup)
         for call in calls:
             said = found.get(call.id)
             if isinstance(said, Resume) and still_waits(said):
@@ -304,7 +267,8 @@ class Run:
         self._opening = self._transcript[-1] if self._transcript else None
         yield from self.policy.begin(number, self._transcript)
         request, ctx = self._prepared(number)
-        turn = _Turn(request, Collector(self._ids), Batch(self._setup, request))
+        hear_call = partial(self.policy.hear_call, number)
+        turn = Turn(request, self._setup, self._ids, hear_call)
         self._turn = turn
         yield RequestEvent(request, self._iteration)
         error = yield from self._read(turn, ctx)
@@ -352,7 +316,7 @@ class Run:
         return request, ctx
 
     def _read(
-        self, turn: _Turn, ctx: Context
+        self, turn: Turn, ctx: Context
     ) -> Generator[Event, None, Optional[Exception]]:
         """Read the answer; return what the model, not the reader, raised."""
         call = self.policy.call(
@@ -368,7 +332,11 @@ class Run:
                     ended = isinstance(error, StopIteration)
                     return None if ended else error
                 turn.spoke = True
-                yield from self._hear(turn, turn.collector.add(checked(chunk)))
+                chunk = turn.collector.add(checked(chunk))
+                if chunk.usage is not None and self._last_usage is None:
+                    self._last_usage = chunk.usage
+                    yield RequestUsageEvent(turn.request, chunk.usage)
+                yield from turn.hear(chunk)
             turn.aborted = True
             return None
         finally:
@@ -377,55 +345,7 @@ class Run:
             if close is not None:
                 attempt(close)  # the answer is had, or not wanted any more
 
-    def _hear(self, turn: _Turn, chunk: Chunk) -> Events:
-        """Tell what *chunk* says, in the one order that holds for all vendors."""
-        request = turn.request
-        if chunk.restart:
-            turn.thoughts = []  # anew: an event may still hold the old list
-            if not turn.batch.calls:
-                turn.batch = Batch(self._setup, request)
-            if not turn.content:  # text is not taken back
-                yield TextResetEvent(request, "request-error")
-        if chunk.usage is not None and self._last_usage is None:
-            self._last_usage = chunk.usage
-            yield RequestUsageEvent(request, chunk.usage)
-        if chunk.content:
-            yield TextPartialEvent(request, chunk.content)
-        if chunk.refusal:
-            yield TextPartialEvent(request, chunk.refusal)
-        if chunk.reasoning:
-            turn.thoughts.append(chunk.reasoning)
-            yield ReasonPartialEvent(
-                request, chunk.reasoning, turn.thoughts, len(turn.thoughts)
-            )
-        if chunk.tool_call_named or chunk.tool_call_arguments or chunk.tool_call:
-            yield from self._hear_call(turn, chunk)
-        if (
-            turn.batch.calls
-            and self.execution == "immediate"
-            and chunk.finish_reason is None
-        ):
-            yield from turn.batch.tick()
-
-    def _hear_call(self, turn: _Turn, chunk: Chunk) -> Events:
-        named, delta = chunk.tool_call_named, chunk.tool_call_arguments
-        if named is not None:
-            turn.batch.foresee(named.name)
-            tool = self._plan.tools.get(named.name)
-            if tool is not None:
-                yield ToolParseNameEvent(turn.request, tool, named.id)
-        if delta is not None:
-            tool = self._plan.tools.get(delta.name)
-            if tool is not None:
-                pieces = turn.collector.pieces(delta.id)
-                yield ToolParseArgumentsEvent(
-                    turn.request, tool, delta.id, delta.arguments, pieces, len(pieces)
-                )
-        if chunk.tool_call is not None:
-            turn.batch.add(in_dialect(chunk.tool_call, turn.request))
-        yield from self.policy.hear_call(self._iteration + 1, chunk)
-
-    def _complete(self, turn: _Turn) -> Response:
+    def _complete(self, turn: Turn) -> Response:
         """Return the whole answer, as the policy lets it stand."""
         response = turn.collector.response()
         if response.tool_calls:
@@ -438,7 +358,7 @@ class Run:
         turn.batch.complete(made.tool_calls)
         return made
 
-    def _failed(self, turn: _Turn, error: Exception) -> Generator[Event, None, bool]:
+    def _failed(self, turn: Turn, error: Exception) -> Generator[Event, None, bool]:
         """The model call raised."""
         spent = getattr(error, "usage", None)
         if isinstance(spent, Usage) and turn.collector.usage is None:
@@ -448,7 +368,7 @@ class Run:
         if isinstance(error, ContextLengthError) and not turn.spoke:
             return (yield from self._too_long(turn, error))
         if self._may_fall_back(turn, error):
-            self._output_left -= 1
+            self._left.output -= 1
             self._promote()
             yield TextResetEvent(turn.request, "request-error")
             self._iteration += 1
@@ -457,19 +377,19 @@ class Run:
             yield from self._cut_short(turn, "cancelled")
         self._lose(turn, error)
 
-    def _aborted(self, turn: _Turn) -> Generator[Event, None, bool]:
+    def _aborted(self, turn: Turn) -> Generator[Event, None, bool]:
         yield from self._cut_short(turn, "aborted")
         self._heed_door(turn)
         return False
 
-    def _lose(self, turn: _Turn, error: Exception) -> NoReturn:
+    def _lose(self, turn: Turn, error: Exception) -> NoReturn:
         """Raise *error*, which the model call has failed with for good."""
         self._blame(error)
         self.policy.failed(self._iteration + 1, error)
         self._heed_door(turn, error)
         raise error
 
-    def _heed_door(self, turn: _Turn, because: Optional[Exception] = None) -> None:
+    def _heed_door(self, turn: Turn, because: Optional[Exception] = None) -> None:
         """Raise what a door raised while calls were run, or waited for.
 
         The run may have been ending *because* of something else by then.
@@ -482,9 +402,9 @@ class Run:
             fatal.__cause__ = because
         raise fatal
 
-    def _may_fall_back(self, turn: _Turn, error: Exception) -> bool:
+    def _may_fall_back(self, turn: Turn, error: Exception) -> bool:
         """Whether asking for the shape in words may help where the request failed."""
-        if not self._can_promote() or self._output_left <= 0 or turn.spoke:
+        if not self._can_promote() or self._left.output <= 0 or turn.spoke:
             return False
         sent = turn.request.response_format
         if isinstance(sent, ResponseFormat) and sent.schema_delivery == "prompt":
@@ -510,7 +430,7 @@ class Run:
             shape = replace(shape, schema_delivery="prompt", descriptor=None)
             self._request = replace(self._request, response_format=shape)
 
-    def _refused(self, turn: _Turn, response: Response) -> Generator[Event, None, bool]:
+    def _refused(self, turn: Turn, response: Response) -> Generator[Event, None, bool]:
         if response.finish_reason == "content_filter" and not response.refusal:
             said = "Content filtered by AI model"
             why = "Model response was filtered due to content policy."
@@ -525,17 +445,17 @@ class Run:
         return False
 
     def _too_long(
-        self, turn: _Turn, error: Optional[ContextLengthError]
+        self, turn: Turn, error: Optional[ContextLengthError]
     ) -> Generator[Event, None, bool]:
         """The answer was cut by a limit, or the vendor said that nothing would fit."""
         if turn.batch.started:
             yield from self._cut_short(turn, "cancelled")
-        elif self._forget_left > 0 and (
+        elif self._left.forget > 0 and (
             error is not None or self._window_exceeded(turn)
         ):
             kept = self._forget(self._last_usage)
             if kept != self._transcript:
-                self._forget_left -= 1
+                self._left.forget -= 1
                 self._transcript = kept
                 yield TextResetEvent(turn.request, "length")
                 return True
@@ -557,7 +477,7 @@ class Run:
         self._heed_door(turn, self._error)
         return False
 
-    def _window_exceeded(self, turn: _Turn) -> bool:
+    def _window_exceeded(self, turn: Turn) -> bool:
         window, used = self.ctx.context_window, self._last_usage
         if turn.collector.cut_note == WINDOW_FULL:
             return True
@@ -579,13 +499,13 @@ class Run:
         pending = frozenset(call.id for call in unanswered(self._transcript))
         return list(repair(kept, pending=pending))
 
-    def _cut_short(self, turn: _Turn, why: str) -> Events:
+    def _cut_short(self, turn: Turn, why: str) -> Events:
         """End a turn whose answer is not whole: keep what was said and what ran.
 
         The calls that were not complete are left out; those that were and did not
         start are answered with the reason.
         """
-        said = self._partial(turn)
+        said = turn.so_far()
         if turn.content:
             yield TextEvent(turn.request, turn.content)
             self._texts.append(turn.content)
@@ -594,17 +514,8 @@ class Run:
         yield from turn.batch.stop(why)
         yield from self._append_replies(turn)
 
-    def _partial(self, turn: _Turn) -> Message:
-        """Return the message for what has been said of an answer that is not whole."""
-        calls = tuple(
-            in_dialect(call, turn.request) for call in turn.collector.complete_calls
-        )
-        turn.batch.complete(calls)
-        whole = replace(turn.collector.response(), tool_calls=calls, native=None)
-        return whole.to_message()
-
     def _run_calls(
-        self, turn: _Turn, response: Response
+        self, turn: Turn, response: Response
     ) -> Generator[Event, None, bool]:
         """Run the calls of the answer; return whether the model is to be told."""
         batch = turn.batch
@@ -619,7 +530,7 @@ class Run:
         yield from batch.finish()
         return (yield from self._ran(turn, response.content))
 
-    def _ran(self, turn: _Turn, text: str) -> Generator[Event, None, bool]:
+    def _ran(self, turn: Turn, text: str) -> Generator[Event, None, bool]:
         """Tell what came of the calls; return whether the model is to be told."""
         batch = turn.batch
         errors = yield from self._append_replies(turn)
@@ -658,22 +569,21 @@ class Run:
     def _after_tools(self, batch: Batch, errors: int) -> bool:
         """Apply the limits on tools; return whether to go on."""
         recipe = self.recipe
-        enough = bool(recipe.tools_max) and self._counts["success"] >= cast(
-            int, recipe.tools_max
-        )
+        successes, most = self._left.successes, recipe.tools_max
+        enough = bool(most) and successes >= cast(int, most)
         if errors and self.policy.max_turns is None:
-            if self._tool_left > 0:
-                self._tool_left -= 1
+            if self._left.tools > 0:
+                self._left.tools -= 1
             else:
                 self._withdraw_tools()
         if recipe.tools_only:
-            done = self._forced and self._counts["success"] > 0 and not errors
+            done = self._forced and self._left.successes > 0 and not errors
             if enough or done or not batch.calls:
                 return False
         elif enough:
             self._withdraw_tools()
         parsed = all(call.status != "invalid" for call in batch.calls)
-        if self._forced and self._counts["success"] > 0 and parsed:
+        if self._forced and self._left.successes > 0 and parsed:
             self._request = replace(self._request, tool_choice=None)
         return True
 
@@ -683,7 +593,7 @@ class Run:
             self._request, tools=(), tool_choice=None, tools_one_at_a_time=False
         )
 
-    def _append_replies(self, turn: _Turn) -> Generator[Event, None, int]:
+    def _append_replies(self, turn: Turn) -> Generator[Event, None, int]:
         """Append the tool messages; return how many calls failed."""
         statuses = {call.status for call in turn.batch.calls}
         ends = self.abort.is_set() or "interrupted" in statuses
@@ -694,14 +604,7 @@ class Run:
             # resumes a run would have to say something about it.
             if self.recipe.tools_complete or not (ends and unfinished):
                 yield from self._append(reply)
-        errors = 0
-        for call in turn.batch.calls:
-            if call.call.name not in self._called:
-                self._called.append(call.call.name)
-            if call.status in self._counts:
-                self._counts[call.status] += 1
-                errors += call.status != "success"
-        return errors
+        return sum(self._left.note(call) for call in turn.batch.calls)
 
     def _mend(self) -> None:
         """Answer the calls of a run that was left in the middle of a batch."""
@@ -709,7 +612,7 @@ class Run:
         if self._done or turn is None:
             return
         if not turn.said and turn.batch.started:
-            self._keep(self._partial(turn))
+            self._keep(turn.so_far())
         lacking = {call.id for call in unanswered(self._transcript)}
         turn.batch.leave()
         for n, call in enumerate(turn.batch.calls):
@@ -727,9 +630,7 @@ class Run:
         self._blame(error)
         raise error from call.error
 
-    def _answered(
-        self, turn: _Turn, response: Response
-    ) -> Generator[Event, None, bool]:
+    def _answered(self, turn: Turn, response: Response) -> Generator[Event, None, bool]:
         """Check an answer without calls; return whether to ask again."""
         if self.recipe.tools_only:
             self._texts.append(response.content)
@@ -743,17 +644,15 @@ class Run:
             return False
         return (yield from self._rejected(turn, checked))
 
-    def _rejected(
-        self, turn: _Turn, rejected: Rejected
-    ) -> Generator[Event, None, bool]:
+    def _rejected(self, turn: Turn, rejected: Rejected) -> Generator[Event, None, bool]:
         text = self._truncate(rejected.text)
         if rejected.reason == "json-parsing" and self._can_promote():
             self._promote()
-        if self._output_left <= 0:
+        if self._left.output <= 0:
             self._texts.append(turn.content)
             self._error = OutputError(self._text(text), issues=rejected.issues)
             return False
-        self._output_left -= 1
+        self._left.output -= 1
         yield TextResetEvent(turn.request, rejected.reason)
         yield from self._append(Message("user", text))
         return True
@@ -773,19 +672,8 @@ class Run:
         return True
 
     def _reconfigure(self) -> bool:
-        stats = Stats(
-            iteration=self._iteration,
-            max_iterations=self._budget,
-            tool_parse_errors=self._counts["invalid"],
-            tool_call_errors=self._counts["error"],
-            tool_successes=self._counts["success"],
-            tool_retries=self._tool_left,
-            output_retries=self._output_left,
-            forget_retries=self._forget_left,
-            tools=tuple(self._called),
-        )
         reconfig = cast(Bound, self.recipe.reconfig)
-        wish = reconfig(stats, {"ctx": self.ctx})
+        wish = reconfig(self._left.stats(self._iteration), {"ctx": self.ctx})
         if not wish:
             return True
         unknown = set(wish) - _WISHES
@@ -797,15 +685,8 @@ class Run:
             k: v for k, v in (wish.get("config") or {}).items() if k != "messages"
         }
         self._request = self._request.with_config(config)
-        limit = wish.get("max_iterations")
-        if limit is not None and limit >= 0:
-            most = self.policy.max_turns
-            self._budget = min(self._iteration + limit, _first(most, sys.maxsize))
-            if limit == 0:
-                return False
-        self._output_left = _first(wish.get("output_retries"), self._output_left)
-        self._forget_left = _first(wish.get("forget_retries"), self._forget_left)
-        self._tool_left = _first(wish.get("tool_retries"), self._tool_left)
+        if not self._left.change(wish, self._iteration):
+            return False
         if wish.get("tool_retries") == 0:
             self._withdraw_tools()
         return True
@@ -833,12 +714,12 @@ class Run:
 
     def _may_be_empty(self) -> bool:
         """Whether a run for its tools alone may end without more."""
-        if self._counts["success"] > 0:
+        if self._left.successes > 0:
             return True
         return self._error is None and not self._spent
 
     def _final_error(self) -> PromptError:
-        limit = self._budget
+        limit = self._left.calls
         if self.policy.max_turns is not None and self._error is None:
             return self._turn_limit(limit)
         if self._error is not None:
