@@ -105,7 +105,7 @@ class Turn:
         yield from self._door_hears(chunk)
 
     def so_far(self) -> Message:
-        """Return the message for an answer that is not whole, its calls in the batch."""
+        """Return the message for an answer that is not whole; batch its calls."""
         calls = tuple(
             in_dialect(call, self.request) for call in self.collector.complete_calls
         )
