@@ -245,7 +245,7 @@ class Watch:
         self._turn = turn
         if self._runs:
             args = ObservedGeneration(turn, request, vendor=_vendor(ctx))
-            self._generation = self._start("start_generation", args)
+            self._start(self._generation, "start_generation", args)
 
     def update(self, delta: AgentEvent) -> None:
         """A piece of the answer was streamed."""
@@ -254,20 +254,17 @@ class Watch:
 
     def end_generation(self, response: Response, first_delta_ms: float | None) -> None:
         """The model has answered."""
-        parts, self._generation = self._generation, []
-        for part in parts:
-            part.tell("end", self._turn, response, first_delta_ms)
+        _end(self._generation, "end", self._turn, response, first_delta_ms)
 
     def fail_generation(self, error: BaseException) -> None:
         """The model call has failed. Never raises: that would hide why."""
-        parts, self._generation = self._generation, []
-        for part in parts:
-            part.tell("error", self._turn, error, safe=True)
+        _end(self._generation, "error", self._turn, error, safe=True)
 
     def start_tool(self, args: ToolCallArgs) -> None:
         """A tool is about to be called."""
         if self._runs:
-            self._tools[args.internal_call_id] = args, self._start("start_tool", args)
+            begun = self._tools[args.internal_call_id] = args, []
+            self._start(begun[1], "start_tool", args)
 
     def inside(self, internal_call_id: str) -> Callable[[], ContextManager[Any]] | None:
         """Return what makes that which a tool's code is to run in; None for nothing."""
@@ -292,16 +289,18 @@ class Watch:
 
     def end_tool(self, args: ToolResultArgs) -> None:
         """A call has its result."""
-        for part in self._tools.pop(args.internal_call_id, (None, []))[1]:
-            part.tell("end", args)
+        _, parts = self._tools.get(args.internal_call_id, (None, []))
+        _end(parts, "end", args)
+        self._tools.pop(args.internal_call_id, None)
 
     def fail_tool(self, args: ToolErrorArgs, *, safe: bool = False) -> None:
         """A call has failed; one to a tool that does not exist has not begun before."""
         if args.internal_call_id not in self._tools:
             known = {k: v for k, v in vars(args).items() if k != "error"}
             self.start_tool(ToolCallArgs(**known))
-        for part in self._tools.pop(args.internal_call_id, (None, []))[1]:
-            part.tell("error", args, safe=safe)
+        _, parts = self._tools.get(args.internal_call_id, (None, []))
+        _end(parts, "error", args, safe=safe)
+        self._tools.pop(args.internal_call_id, None)
 
     def event(self, args: RunEvent) -> None:
         """Something happened that is worth a note."""
@@ -310,8 +309,7 @@ class Watch:
 
     def end(self, args: RunEndArgs) -> None:
         """The run has its result."""
-        while self._runs:  # where one fails the run now, those after it hear of that
-            self._runs.pop(0).tell("end", args)
+        _end(self._runs, "end", args)
 
     def fail(self, args: RunErrorArgs) -> None:
         """The run has failed; what had begun has failed with it. Never raises."""
@@ -319,11 +317,11 @@ class Watch:
         for begun, _ in list(self._tools.values()):
             fields = vars(begun)
             self.fail_tool(ToolErrorArgs(**fields, error=args.error), safe=True)  # type: ignore[arg-type]  # a BaseException where the run was interrupted
-        for run in self._runs:
-            run.tell("error", args, safe=True)
+        _end(self._runs, "error", args, safe=True)
 
-    def _start(self, name: str, args: Any) -> List[_Part]:
-        return [part for run in self._runs for part in run.start(name, args)]
+    def _start(self, parts: List[_Part], name: str, args: Any) -> None:
+        for run in self._runs:  # one by one: what has begun before one fails must end
+            parts += run.start(name, args)
 
 
 def _inside(parts: Sequence[_Part]) -> Callable[[], ContextManager[Any]] | None:
@@ -334,6 +332,12 @@ def _inside(parts: Sequence[_Part]) -> Callable[[], ContextManager[Any]] | None:
         if getattr(type(part.inner), "inside", None) not in nowhere
     ]
     return (lambda: _Inside(observers)) if observers else None
+
+
+def _end(parts: List[_Part], name: str, *args: Any, safe: bool = False) -> None:
+    """Tell each of *parts* its ending; those that one fails before hear of another."""
+    while parts:
+        parts.pop(0).tell(name, *args, safe=safe)
 
 
 class _Inside:

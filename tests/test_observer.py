@@ -486,6 +486,24 @@ def test_strictness_is_not_catching() -> None:
     assert request("x", observers=both).send().output == "x"
 
 
+@pytest.mark.parametrize("kind", ["generation", "tool"])
+@pytest.mark.parametrize("place", ["start", "end"])
+def test_what_has_begun_is_told_an_ending(kind: str, place: str) -> None:
+    """Where a strict observer fails, what others had begun ends all the same."""
+    recorder = Recorder()
+    name = f"start_{kind}" if place == "start" else "end"
+    strict = Failing(name, strict=True)
+    around = [recorder, strict] if place == "start" else [strict, recorder]
+
+    _, error = attempt(request(ROUND, "x", observers=around).send)
+
+    assert isinstance(error, LookupError)
+    begun = recorder.seen.count(f"{kind}_start")
+    endings = [recorder.seen.count(f"{kind}_{what}") for what in ("end", "error")]
+    assert begun == sum(endings)
+    assert recorder.seen[-1] == "run_error"
+
+
 def test_failing_at_the_very_end() -> None:
     """Where a strict observer spoils a result, each is told one ending and no other."""
 
