@@ -563,10 +563,19 @@ LLAMACPP = Vendor(
     url_names=("LLAMACPP_BASE_URL",),
     formats=("chat", "responses", "messages"),
     # Of tool_choice it honours the words only, and one grammar cannot serve both tools
-    # and an answer: run with b11434.
+    # and an answer; what the newer formats say of a schema it does not read: run with
+    # b11434.
     facts=ModelFacts(tool_choices=_WORDS, output_with_tools=False, think_tags=True),
+    models=(
+        ModelRule(r"", {"structured_output": False}, format="responses"),
+        ModelRule(r"", {"structured_output": False}, format="messages"),
+    ),
     example="default",
     source=("https://github.com/ggml-org/llama.cpp (b11434)", "2026-11-30"),
+    models_source=(
+        "https://github.com/ggml-org/llama.cpp/blob/b11434/tools/server/server-chat.cpp",
+        "2026-12-01",
+    ),
 )
 
 VLLM = Vendor(

@@ -239,7 +239,9 @@ def _assistant(message: Message, stored: bool) -> list[Json]:
     said = [text for text in (message.text, message.refusal) if text]
     if not said and not message.tool_calls:
         said = [""]
-    items: List[Json] = [{"role": "assistant", "content": text} for text in said]
+    # Without its type, llama.cpp answers 400 "Cannot determine type of 'item'".
+    made: Json = {"type": "message", "role": "assistant"}
+    items: List[Json] = [{**made, "content": text} for text in said]
     for call in message.tool_calls:
         items.append(
             {

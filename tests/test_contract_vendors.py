@@ -120,7 +120,12 @@ CARRIERS: Dict[str, Dict[str, str]] = {
 # Chat completions has two names for the greatest number of tokens.
 NEWER_CAP = ("openai", "azure", "xai", "groq", "cerebras")
 # These get the shape of an answer in words: they have no place for a schema.
-IN_WORDS = ("deepseek chat", "deepseek responses")
+IN_WORDS = (
+    "deepseek chat",
+    "deepseek responses",
+    "llamacpp messages",
+    "llamacpp responses",
+)
 # These hold an answer to its schema.
 STRICT = ("openai", "azure", "anthropic", "google", "xai")
 # These have a switch for one call at a time.

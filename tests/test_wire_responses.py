@@ -402,13 +402,13 @@ def test_messages_of_a_tool_turn() -> None:
 
     made = {"type": "function_call"}
     assert items == [
-        {"role": "assistant", "content": "Well"},
-        {"role": "assistant", "content": "No."},
+        {"type": "message", "role": "assistant", "content": "Well"},
+        {"type": "message", "role": "assistant", "content": "No."},
         {**made, "call_id": "c1", "name": "f", "arguments": '{"a": '},
         {**made, "call_id": "c2", "name": "g", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "a", "output": "1"},
         {"type": "function_call_output", "call_id": "b", "output": "2"},
-        {"role": "assistant", "content": ""},
+        {"type": "message", "role": "assistant", "content": ""},
     ]
     with pytest.raises(ValueError, match="tool_call_id"):
         sent(Message("tool", "1"))
