@@ -8,7 +8,7 @@ from aeye import errors
 from aeye.message import Message
 
 from .play import Trace
-from .script import REFUSAL
+from .script import NESTED, REFUSAL
 from .world import ENDS, Injected, Interrupted, World
 
 EXPECTED = (
@@ -46,10 +46,18 @@ def check_inner(trace: Trace) -> None:
     """Runs within tools answer their calls too; where one waits, the run waits."""
     check_inner_runs(trace.world)
     waiting = {event.tool_call_id for event in trace.of("tool_suspend")}
+    waiting.update(unanswered(trace.given) if trace.resumed else ())
     for path, messages in trace.children.items():
         assert path.partition("/")[0] in waiting, "nobody waits for this run"
         assert unanswered(messages), "a run within waits for nothing"
         assert pairs(messages, waits=frozenset(unanswered(messages)))
+    script = trace.script
+    stopped = script.door or script.intercept or script.present
+    if trace.last == "suspend" and not stopped:
+        asked = next(m for m in reversed(trace.events[-1].messages) if m.tool_calls)
+        left = unanswered(trace.events[-1].messages)
+        inner = {c.id for c in asked.tool_calls if c.id in left and c.name in NESTED}
+        assert inner <= set(trace.children), "where a run within waits is lost"
     check_child_events(trace.of("tool_progress"))
 
 
@@ -180,9 +188,16 @@ def check_calls(trace: Trace) -> None:
     ours = {name for name in runs if not is_inner(name)}
     assert ours <= set(state), "a tool was entered without a start"
     assert not trace.world.late, "a tool was entered after its call had ended"
+    check_consent(trace.world, ())
     finished = trace.last in ("complete", "suspend", "usage") and not trace.left
     if finished:
         assert set(state.values()) <= {"ended"}, "a call started and did not end"
+
+
+def check_consent(world: World, approved: Sequence[str]) -> None:
+    """What needs consent is run with it only; runs within may have their own."""
+    ours = {name for name in world.consenting if not is_inner(name)}
+    assert ours <= {*world.consented, *approved}, "a tool was run without consent"
 
 
 def is_inner(name: str) -> bool:

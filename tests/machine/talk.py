@@ -408,8 +408,10 @@ class TalkPlay:
             error.children = {k: saved(said) for k, said in error.children.items()}
             waits = calls_that_wait(error.messages, error.children)
             said = zip(waits, trace.said.verdicts)
+            decisions = {k: v for k, v in said if v is not None}
             trace.resumed = True
-            return place.resume(error, {k: v for k, v in said if v is not None})
+            trace.world.consented = {k for k, v in decisions.items() if v is True}
+            return place.resume(error, decisions)
         if self.talk.session or last is None or last.response is None:
             return place.prompt("hi")
         return place.prompt([*last.response.messages, Message("user", "more")])

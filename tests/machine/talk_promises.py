@@ -10,12 +10,13 @@ from aeye.decision import unanswered
 from aeye.window import repair
 
 from .promises import (
+    check_consent,
     check_forgotten,
     check_inner_runs,
     pairs,
     past_replies,
 )
-from .script import REFUSAL
+from .script import NESTED, REFUSAL
 from .talk import WAITS, TalkTrace
 from .world import Injected, Interrupted
 
@@ -98,7 +99,13 @@ def check_messages(trace: TalkTrace) -> None:
         waits = frozenset(call.id for call in unanswered(new["messages"]))
         assert waits, "nothing waits"
         assert pairs(new["messages"], waits=waits)
-        for path, said in getattr(trace.error, "children", {}).items():
+        children = getattr(trace.error, "children", {})
+        script = trace.said.script
+        if not (trace.talk.hook or script.intercept or script.present):
+            for call in unanswered(new["messages"]):
+                within = call.name not in NESTED or call.id in children
+                assert within, "where a run within waits is lost"
+        for path, said in children.items():
             assert path.partition("/")[0] in waits, "nobody waits for this run"
             assert pairs(said, waits=frozenset(c.id for c in unanswered(said)))
             assert unanswered(said), "a run within waits for nothing"
@@ -160,6 +167,7 @@ def check_tools(trace: TalkTrace) -> None:
     assert not seen or max(seen.values()) == 1, "a call had two results"
     runs = Counter(trace.world.runs)
     assert not runs or max(runs.values()) == 1, "a tool was entered twice for one call"
+    check_consent(trace.world, trace.notes.approved)
     barred = set(trace.notes.barred) & set(runs)
     assert not barred, "a tool was run that was not to be run"
     children: Dict[str, List[str]] = {}

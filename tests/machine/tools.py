@@ -88,9 +88,21 @@ _DEEDS: Dict[str, Any] = {
 
 
 def _call(args: Any, ctx: Context) -> Any:
-    world = ctx.world
-    world.enter(ctx)
-    seconds = args.get("n", 0)
+    ctx.world.enter(ctx)
+    return _work(args, ctx)
+
+
+def _call_asked(args: Any, ctx: Context) -> Any:
+    ctx.world.enter(ctx, consent=_wants_consent(args))
+    return _work(args, ctx)
+
+
+def _wants_consent(args: Any) -> bool:
+    return bool(args.get("n", 0) > 0)
+
+
+def _work(args: Any, ctx: Context) -> Any:
+    world, seconds = ctx.world, args.get("n", 0)
     if seconds:
         world.clock.pause(seconds)
     return do(world, args.get("do", "text"))
@@ -121,7 +133,7 @@ PLAIN: List[Tool[Any]] = [
     Tool("work", _call, schema=_ARGS, instructions="Work."),
     Tool("here", _call, schema=_ARGS, inline=True),
     Tool("timed", _call, schema=_ARGS, timeout=2),
-    Tool("asked", _call, schema=_ARGS, approval=lambda args: args.get("n", 0) > 0),
+    Tool("asked", _call_asked, schema=_ARGS, approval=_wants_consent),
     Tool("fatal", _call, schema=_ARGS, on_error="raise"),
     Tool("steps", _call_steps, schema=_ARGS),
     Tool("odd", _call_odd, schema=_ARGS, parse=lambda args: {("said", 1): args}),

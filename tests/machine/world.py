@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Set, Tuple
 
 from aeye import errors
 from aeye.callback import attempt
@@ -61,7 +61,10 @@ class World:
         self.events: List[Any] = []
         # Ids of the calls whose tools have been entered, in that order.
         self.runs: List[str] = []
-        # Those of them that had been told to have ended by then.
+        # Those of them that need consent, and the calls that have it beforehand.
+        self.consenting: List[str] = []
+        self.consented: Set[str] = set()
+        # Those that had been told to have ended by then.
         self.late: List[str] = []
         # What was asked, and by runs within.
         self.requests: List[Any] = []
@@ -157,10 +160,11 @@ class World:
 
     # The tools
 
-    def enter(self, ctx: Context) -> None:
-        """Note that a tool was entered."""
+    def enter(self, ctx: Context, *, consent: bool = False) -> None:
+        """Note that a tool was entered, and whether that needs *consent*."""
         name = str(ctx.tool_call_id)
         self.runs.append(name)
+        self.consenting += [name] * consent
         ends = (event for event in self.events if event.type in ENDS)
         self.late += [name for event in ends if event.tool_call_id == name]
 
