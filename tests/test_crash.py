@@ -24,7 +24,7 @@ from aeye.message import Message
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crash_child import answer, note
+from crash_child import Unsynced, answer, note
 
 POLICIES = ["message", "turn", "run"]
 KILLS = 200 if os.environ.get("AEYE_ONDEMAND") == "1" else 20
@@ -75,7 +75,7 @@ def nursery() -> Iterator[Nursery]:
 
 
 def held(path: Path, policy: str) -> tuple[Message, ...]:
-    return tuple(SQLiteStore(path).load(MemoryContext(policy)))
+    return tuple(Unsynced(path).load(MemoryContext(policy)))
 
 
 def turns_of(messages: Iterable[Message]) -> dict[str, list[str]]:
@@ -125,7 +125,7 @@ def talk_on(path: Path, policy: str) -> None:
         "",
         Context(execute=answer),
         tools=[note],
-        memory=MemoryOptions(SQLiteStore(path), policy),  # type: ignore[arg-type]  # a str
+        memory=MemoryOptions(Unsynced(path), policy),  # type: ignore[arg-type]  # a str
     )
     assert agent.session(policy).prompt("me 1").send().output == "done me 1"
 
@@ -229,6 +229,7 @@ class FaultyStore(SQLiteStore):
 
     def connect(self) -> Any:
         made = sqlite3.connect(self.path, isolation_level=None, factory=Faulty)
+        made.executescript("PRAGMA synchronous = OFF")  # not counted
         made.left = self.left  # type: ignore[attr-defined]  # a Faulty
         return made
 
