@@ -79,6 +79,8 @@ class Trace:
     changed: bool = False
     # Whether decisions were brought along.
     resumed: bool = False
+    # Calls that were started while nobody could know that they were not the last.
+    hasty: Sequence[str] = ()
 
     def of(self, *kinds: str) -> List[Any]:
         """Return the events of these *kinds*."""
@@ -120,6 +122,9 @@ class Play:
         self.error: Optional[BaseException] = None
         self.output: Any = None
         self.left = False
+        # Calls started since the last request; those of them that were not yet ripe.
+        self.started = 0
+        self.hasty: List[str] = []
 
     def step(self) -> bool:
         """Read one event and do what the reader does; return whether to go on."""
@@ -138,11 +143,22 @@ class Play:
                 self.error = error
             return False
         events.append(event)
+        self._count(event)
         if reader.pause:
             self.world.clock.pause(reader.pause)
         if reader.does == "abort" and len(events) == reader.at:
             self.world.abort()
         return True
+
+    def _count(self, event: Any) -> None:
+        """Count what has been started of an answer that is on its way."""
+        world = self.world
+        if event.type == "request":
+            self.started = 0
+        elif event.type == "tool_start":
+            self.started += 1
+            if world.speaking and self.started > world.ripe:
+                self.hasty.append(event.tool_call_id)
 
     def leave(self, how: str) -> None:
         """Read no more: "close" the stream, or "drop" it."""
@@ -164,6 +180,7 @@ class Play:
             children=run.children,
             left=self.left,
             resumed=self.ctx.decisions is not None,
+            hasty=self.hasty,
         )
         self.world.clock.finish()
         same = (self.input, self.metadata) == ({"x": {"y": [1]}}, {"m": [1]})

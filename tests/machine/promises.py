@@ -187,6 +187,7 @@ def check_calls(trace: Trace) -> None:
     assert len(runs) == len(set(runs)), "a tool was entered twice for one call"
     ours = {name for name in runs if not is_inner(name)}
     assert ours <= set(state), "a tool was entered without a start"
+    assert not trace.hasty, "the last call was started while the answer came"
     assert not trace.world.late, "a tool was entered after its call had ended"
     check_consent(trace.world, ())
     finished = trace.last in ("complete", "suspend", "usage") and not trace.left

@@ -69,6 +69,10 @@ class World:
         # What was asked, and by runs within.
         self.requests: List[Any] = []
         self.inner_requests: List[Any] = []
+        # Whether an answer is on its way, the whole calls of it so far, and those of
+        # them that came before the latest chunk.
+        self.speaking = False
+        self.whole = self.ripe = 0
         # Runs within tools.
         self.inner_runs: List[Any] = []
         # What the run cost, and runs within it.
@@ -118,7 +122,19 @@ class World:
         return response
 
     def _chunks(self, request: Any) -> Iterator[Chunk]:
-        ours = request.name == OUTER
+        if request.name != OUTER:
+            yield from self._said(request, ours=False)
+            return
+        self.speaking, self.whole, self.ripe = True, 0, 0
+        try:
+            for chunk in self._said(request, ours=True):
+                self.ripe = self.whole
+                self.whole += chunk.tool_call is not None
+                yield chunk
+        finally:
+            self.speaking = False
+
+    def _said(self, request: Any, *, ours: bool) -> Iterator[Chunk]:
         (self.requests if ours else self.inner_requests).append(request)
         if self.signal.is_set():
             self.after_abort.append("a request")
