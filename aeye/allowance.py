@@ -82,5 +82,7 @@ class Allowance:
         return True
 
 
-def _given(*values: Optional[int]) -> int:
-    return next(value for value in values if value is not None)
+def _given(first: int | None, second: int | None, default: int = 0) -> int:
+    if first is not None:
+        return first
+    return default if second is None else second

@@ -291,7 +291,7 @@ class Run:
             return (yield from self._too_long(turn, None))
         if response.content:
             yield TextEvent(request, response.content)
-        yield from self._append(response.to_message())
+        yield self._append(response.to_message())
         yield from self.policy.end(number, request, response)
         if response.tool_calls or response.finish_reason == "tool_calls":
             going = yield from self._run_calls(turn, response)
@@ -510,7 +510,7 @@ class Run:
             yield TextEvent(turn.request, turn.content)
             self._texts.append(turn.content)
         if said.content or said.tool_calls:
-            yield from self._append(said)
+            yield self._append(said)
         yield from turn.batch.stop(why)
         yield from self._append_replies(turn)
 
@@ -603,7 +603,7 @@ class Run:
             # A model that is asked again refuses a call without a reply, and who
             # resumes a run would have to say something about it.
             if self.recipe.tools_complete or not (ends and unfinished):
-                yield from self._append(reply)
+                yield self._append(reply)
         return sum(self._left.note(call) for call in turn.batch.calls)
 
     def _mend(self) -> None:
@@ -654,7 +654,7 @@ class Run:
             return False
         self._left.output -= 1
         yield TextResetEvent(turn.request, rejected.reason)
-        yield from self._append(Message("user", text))
+        yield self._append(Message("user", text))
         return True
 
     def _next(self) -> bool:
@@ -772,9 +772,9 @@ class Run:
     def _truncate(self, text: str) -> str:
         return truncate(text, self.recipe.error_max_length)
 
-    def _append(self, message: Message) -> Events:
+    def _append(self, message: Message) -> MessageEvent:
         self._keep(message)
-        yield MessageEvent(self._sent(), message)
+        return MessageEvent(self._sent(), message)
 
     def _keep(self, message: Message) -> None:
         if message.role == "assistant" and self._turn is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
@@ -27,7 +28,7 @@ from .callback import Bound, bind
 from .context import Context, inside
 from .decision import nest, where_it_waits
 from .errors import AbortedError, IncompatibleError, PromptSuspend
-from .event import PromptEvent, SuspendEvent
+from .event import CompleteEvent, PromptEvent, SuspendEvent
 from .event_stream import (
     EventStream,
     PromptToolOutput,
@@ -262,17 +263,11 @@ class Prompt(Generic[T]):
             ProviderError: the model could not be asked.
         """
         run = self._run(input, ctx, streaming=False)
-        output, last = None, None
-        events = run.events()
-        while True:
-            try:
-                last = next(events)
-            except StopIteration as stop:
-                output = stop.value
-                break
-        if last is not None and last.type == "complete":
-            return cast(T, output)
-        if last is not None and last.type == "suspend":
+        ends = deque(run.events(), maxlen=1)
+        last = ends[-1] if ends else None
+        if isinstance(last, CompleteEvent):
+            return cast("T", last.output)
+        if isinstance(last, SuspendEvent):
             words = (run.waits_because,) if run.waits_because else ()
             raise PromptSuspend(
                 *words, messages=last.request.messages, children=run.children

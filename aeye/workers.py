@@ -77,6 +77,8 @@ class Workers:
 
     def close(self, *, wait: bool) -> None:
         """End the threads as they become free; *wait* until they are gone."""
+        if not self._threads and not self._left:
+            return
         threads, self._threads = self._threads, []
         for _ in (*threads, *self._left):  # one that was left may be idle by now
             self._jobs.put(None)

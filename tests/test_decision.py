@@ -232,7 +232,10 @@ def test_decided() -> None:
 
 
 def test_nesting() -> None:
-    """Paths become decisions inside decisions, with where each run waits."""
+    """Paths become decisions inside decisions, with where each run waits.
+
+    A run inside that nothing was said about goes on waiting where it did.
+    """
     m = (Message("user", "x"),)
     children = {"a": m, "a/b": m, "d": m}
 
@@ -240,6 +243,7 @@ def test_nesting() -> None:
 
     assert found == {
         "a": Resume(m, {"b": Resume(m, {"c": True}), "e": "no"}),
+        "d": Resume(m, {}),
         "x": True,
         "x/y": True,
     }
