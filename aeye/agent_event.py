@@ -170,6 +170,8 @@ class AgentFinalEvent(AgentEvent):
     # The run's new messages, the prompt first.
     messages: Tuple[Message, ...]
     trace: Optional[AgentTraceInfo] = None
+    # What runs within its calls cost, beside *usage*; None where there were none.
+    nested: Optional[Usage] = None
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,8 @@ class PromptResponse(Generic[T]):
     trace: Optional[AgentTraceInfo] = None
     # The prompt's own output: the checked value where it has a schema, else the text.
     parsed: Optional[T] = None
+    # What runs within its calls cost, beside *usage*; None where there were none.
+    nested: Optional[Usage] = None
 
 
 @dataclass
@@ -415,6 +417,7 @@ class Conduct(Policy):
             messages=self.messages,
             trace=self._watch.trace,
             parsed=parsed,
+            nested=run.nested or None,
         )
         about = response.output, response.usage, response.messages
         self._ask("on_run_end", RunEndArgs, *about)
@@ -813,6 +816,7 @@ def _final(run_id: str, response: PromptResponse[Any]) -> AgentFinalEvent:
         usage=response.usage,
         messages=response.messages,
         trace=response.trace,
+        nested=response.nested,
     )
 
 

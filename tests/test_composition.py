@@ -250,7 +250,7 @@ def test_an_agent_inside_a_prompt(own: bool, stream: bool) -> None:
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_prompt_inside_an_agent(fails: bool) -> None:
-    """The fluent door's usage is its own turns' and attempts', never a child's."""
+    """The fluent door's usage is its own turns' and attempts'; a child's is apart."""
     models = Models(p=[ask("a"), "done"], a=["kid"])
     agent = Agent(Prompt("p", "", tools=[Prompt("a", "").as_tool()]), models.context())
     request = agent.prompt("go").max_turns(1 if fails else 2)
@@ -260,7 +260,26 @@ def test_a_prompt_inside_an_agent(fails: bool) -> None:
             request.send()
         assert caught.value.usage == total(1)
     else:
-        assert request.send().usage == total(1, 1)
+        response = request.send()
+        assert (response.usage, response.nested) == (total(1, 1), total(10))
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_agents_inside_agents_cost(stream: bool) -> None:
+    """``final`` and the response tell what runs below cost, however deep they are."""
+    models = Models(p=[ask("a"), "done"], a=[ask("b"), "kid"], b=["grandkid"])
+    agent = Agent(Prompt("b", ""), models.context())
+    for name in ("a", "p"):
+        tools = [agent.as_tool(stream=stream)]
+        agent = Agent(Prompt(name, "", tools=tools), models.context())
+
+    *_, final = agent.prompt("go").stream()
+
+    below = total(10, 10, 100)
+    assert (final.usage, final.nested) == (total(1, 1), below)
+    assert final.to_dict()["nested"] == below.to_dict()
+    alone = Agent("", ScriptedModel("x").context()).prompt("go").send()
+    assert alone.nested is None
 
 
 def test_a_run_that_is_closed_early() -> None:
