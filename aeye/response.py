@@ -162,7 +162,9 @@ class Collector:
     """
 
     def __init__(self, taken: AbstractSet[str] = frozenset()) -> None:
-        self._taken = set(taken)
+        # Not copied: a long run has many.
+        self._taken = taken
+        self._ids: set[str] = set()
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._calls: list[_Call] = []
@@ -237,7 +239,7 @@ class Collector:
 
     def _restart(self) -> None:
         self._thoughts = []
-        self._taken -= {entry.call.id for entry in self._calls if not entry.done}
+        self._ids -= {entry.call.id for entry in self._calls if not entry.done}
         self._calls = [entry for entry in self._calls if entry.done]
 
     def _add_call(self, chunk: Chunk) -> Chunk:
@@ -286,15 +288,18 @@ class Collector:
 
     def _open(self, call: ToolCall) -> _Call:
         given = call.id
-        if not given or given in self._taken:
+        if not given or self._is_taken(given):
             n = len(self._calls) + 1
-            while f"call_{n}" in self._taken:
+            while self._is_taken(f"call_{n}"):
                 n += 1
             call = replace(call, id=f"call_{n}")
-        self._taken.add(call.id)
+        self._ids.add(call.id)
         entry = _Call(given, call)
         self._calls.append(entry)
         return entry
+
+    def _is_taken(self, call_id: str) -> bool:
+        return call_id in self._ids or call_id in self._taken
 
     def response(self) -> Response:
         """Return what the chunks so far amount to."""
