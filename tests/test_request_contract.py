@@ -82,6 +82,7 @@ EVENTS: dict[str, tuple[str, dict[str, Any]]] = {
             "usage": REQUIRED,
             "messages": REQUIRED,
             "trace": None,
+            "nested": None,
         },
     ),
     "AgentErrorStreamEvent": ("error", {"error": REQUIRED, "usage": REQUIRED}),
@@ -174,6 +175,7 @@ def test_options_and_defaults() -> None:
         "messages",
         "trace",
         "parsed",
+        "nested",
     ]
     assert said(PromptResponse)["trace"] is None
     assert said(aeye.AgentTraceInfo) == {"trace_id": None, "observation_id": None}
