@@ -411,16 +411,18 @@ class Conduct(Policy):
             )
         if last is None or last.type != "complete":
             raise AbortedError(f"Prompt {name} has no result: the run was aborted")
+        called = len(run.messages) > 1  # an answer alone has nothing within it
         response = PromptResponse(
-            output=_output(run.messages),
-            usage=run.usage,
-            messages=self.messages,
+            _output(run.messages),
+            run.usage,
+            self.messages,
             trace=self._watch.trace,
             parsed=parsed,
-            nested=run.nested or None,
+            nested=run.nested or None if called else None,
         )
         about = response.output, response.usage, response.messages
-        self._ask("on_run_end", RunEndArgs, *about)
+        if self._settings.hook:
+            self._ask("on_run_end", RunEndArgs, *about)
         if self._journal is not None:
             self._journal.end()
         if self._settings.observers:
