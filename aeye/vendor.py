@@ -59,7 +59,7 @@ class Vendor:
     # A model to show in messages, and how the names of its own models begin.
     example: str = "MODEL"
     prefixes: Tuple[str, ...] = ()
-    # Where this was read, and when; and the same of the models.
+    # Where it is documented, and the day these facts were gathered; the same of models.
     source: Tuple[str, str] = ("", "")
     models_source: Tuple[str, str] = ("", "")
 

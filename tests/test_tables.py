@@ -616,7 +616,7 @@ def _read_aborted() -> str:
 
 @table
 def vendors() -> str:
-    head = ("name", "address", "key", "formats", "example", "read")
+    head = ("name", "address", "key", "formats", "example", "documented, as of")
     rows = []
     for vendor in VENDORS:
         keys = ", ".join(f"`{name}`" for name in vendor.key_names) or "none"
