@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from typing import Any, Callable, Iterator
 
 import pytest
@@ -790,3 +791,143 @@ def test_long_error_body(serve: Any) -> None:
 
     assert with_retry(server, retry).execute(REQUEST).content == "Hello"
     assert len(server.requests) == 2
+
+
+HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+)
+STALLS = {
+    "the head": [b"HTTP/1.1 200"],
+    "between headers": [b"HTTP/1.1 200 OK\r\nX-A: 1\r\n"],
+    "the body": [HEAD],
+    "within the body": [HEAD + b'{"choices"'],
+    "the size of a chunk": [STREAM + b"1"],
+    "within a chunk": [STREAM + b"9\r\ndata"],
+    "within an event": [STREAM + chunk(b'data: {"choi')],
+}
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("place", STALLS)
+def test_stalls_end(serve: Any, place: str, streaming: bool) -> None:
+    """Wherever a host falls silent, the read time-out ends the wait, asking once."""
+    never = threading.Event()
+    server = serve([*STALLS[place], never])
+    ctx = model(server, timeout=(5, 0.1), max_retries=2)
+
+    with pytest.raises(AeyeError) as caught:
+        if streaming:
+            join(ctx.stream(REQUEST, ctx))
+        else:
+            ctx.execute(REQUEST, ctx)
+
+    never.set()
+    assert "timed out" in str(caught.value).lower()
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("place", STALLS)
+def test_abort_wakes_every_stall(serve: Any, place: str) -> None:
+    """Wherever a host falls silent, an abort ends the wait at once."""
+    never = threading.Event()
+    server = serve([*STALLS[place], never])
+    signal = Abort()
+    ctx = model(server, signal=signal)
+
+    def stop() -> None:
+        server.waiting.wait(5)
+        signal.set()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    with pytest.raises(AbortedError):
+        ctx.execute(REQUEST, ctx)
+
+    thread.join(5)
+    never.set()
+
+
+def test_interim_answers(serve: Any) -> None:
+    """A 100 Continue before the answer is no answer."""
+    ctx = model(serve(b"HTTP/1.1 100 Continue\r\n\r\n" + reply()))
+
+    assert ctx.execute(REQUEST, ctx).content == "Hello"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nX-A: " + b"x" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X-A: 1\r\n" * 200 + b"\r\n",
+    ],
+    ids=["long", "many"],
+)
+def test_huge_heads(serve: Any, head: bytes) -> None:
+    """A head without bound is refused, and does not fill the memory."""
+    ctx = model(serve([head, None]))
+
+    with pytest.raises(TransportError):
+        ctx.execute(REQUEST, ctx)
+
+
+@pytest.mark.parametrize("body", [b"zz\r\n", b"5\r\nab", chunk(b"ab") + b"-1\r\n"])
+def test_broken_chunks(serve: Any, body: bytes) -> None:
+    """A body whose chunks are broken never passes for a whole one."""
+    ctx = model(serve([STREAM + body, None]))
+
+    with pytest.raises((TransportError, StreamCutError)):
+        join(ctx.stream(REQUEST, ctx))
+
+
+def test_no_brotli_is_asked_for(serve: Any) -> None:
+    """Only what is taken apart in pieces of bounded size is asked for."""
+    server = serve(reply())
+    ctx = model(server)
+
+    ctx.execute(REQUEST, ctx)
+
+    assert server.requests[0][0]["accept-encoding"] == "gzip, deflate"
+
+
+def test_deflate(serve: Any) -> None:
+    """Both compressions that are asked for are read."""
+    data = zlib.compress(json.dumps(ANSWER).encode())
+    ctx = model(serve(reply(data, Content_Encoding="deflate")))
+
+    assert ctx.execute(REQUEST, ctx).content == "Hello"
+
+
+def test_redirects_get_nothing(serve: Any) -> None:
+    """Another host is asked nothing, so that no key can reach it."""
+    other = serve(reply())
+    server = serve(reply(b"", 307, Location=other.url))
+    ctx = model(server)
+
+    with pytest.raises(StatusError, match="redirects"):
+        ctx.execute(REQUEST, ctx)
+
+    assert (len(server.requests), other.connections) == (1, 0)
+
+
+def test_proxy_of_the_environment(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The usual variables name a proxy, and a netrc entry replaces no key."""
+    proxy = serve(reply())
+    monkeypatch.setenv("http_proxy", proxy.url[:-3])
+    monkeypatch.setenv("no_proxy", "")
+    ctx = connect("openai:m", api_key="sk-secret", base_url="http://models.test/v1")
+
+    with ctx:
+        assert ctx.execute(REQUEST, ctx).content == "Hello"
+
+    assert proxy.requests[0][0]["host"] == "models.test"
+    assert proxy.requests[0][0]["authorization"] == "Bearer sk-secret"
+
+
+def test_authorities_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """A bundle of certificates that is not there is an error that names it."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "none.pem"))
+
+    with pytest.raises(TransportError, match=r"none\.pem"):
+        HttpTransport().open("https://127.0.0.1:1", {}, b"{}")
