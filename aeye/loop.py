@@ -67,8 +67,8 @@ from .recipe import Plan, Policy, Recipe
 from .request import Request, ResponseFormat
 from .response import WINDOW_FULL, Response
 from .turn import Turn
-from .usage import Usage
-from .window import repair, with_ids
+from .usage import TextUsage, Usage
+from .window import guess_tokens, repair, with_ids
 from .workers import Workers
 
 __all__ = ["DEFAULT_USER_TURN", "Run"]
@@ -453,7 +453,8 @@ class Run:
         elif self._left.forget > 0 and (
             error is not None or self._window_exceeded(turn)
         ):
-            kept = self._forget(self._last_usage)
+            usage = self._last_usage if error is None else self._overflow(turn)
+            kept = self._forget(usage)
             if kept != self._transcript:
                 self._left.forget -= 1
                 self._transcript = kept
@@ -482,6 +483,20 @@ class Run:
         if turn.collector.cut_note == WINDOW_FULL:
             return True
         return bool(window and used and used.total_tokens >= window)
+
+    def _overflow(self, turn: Turn) -> Usage:
+        """Return what was sent as usage; the vendor said only that it is too much.
+
+        That is no less than the window, or where nobody says how large that is, than
+        what was sent before, or than its text by the rule of thumb.
+        """
+        before = self._last_usage
+        tokens = max(
+            self.ctx.context_window or 0,
+            before.total_tokens if before else 0,
+            sum(map(guess_tokens, turn.request.messages)),
+        )
+        return Usage(text=TextUsage(input=tokens))
 
     def _forget(self, usage: Optional[Usage]) -> List[Message]:
         """Return the messages that may stay; a call and its replies stay together."""

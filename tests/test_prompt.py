@@ -841,6 +841,22 @@ def test_overflow_is_retried_once_with_less() -> None:
     assert said(model, 1) == [("user", "u3")]
 
 
+@pytest.mark.parametrize(
+    "known",
+    [{}, {"context_window": 100}, {"context_window": 10**9}, {"max_output_tokens": 1}],
+    ids=str,
+)
+def test_overflow_is_enough_to_forget(known: dict[str, Any]) -> None:
+    """When the vendor says that it does not fit, nobody need know by how much."""
+    model = E(aeye.errors.ContextLengthError("too long", status=400), "ok")
+
+    answer = Prompt("p", "x")({}, model.context(messages=long_history(), **known))
+
+    assert answer == "ok"
+    assert len(said(model, 1)) < len(said(model, 0))
+    assert (said(model, 1)[0], said(model, 1)[-1]) == (("system", "x"), ("user", "u3"))
+
+
 def test_overflow_with_nothing_to_forget_raises() -> None:
     """Where forgetting removes nothing, the vendor's error is the caller's."""
     model = E(aeye.errors.ContextLengthError("too long", status=400))
