@@ -195,8 +195,14 @@ def trim(
 
 def _asked(messages: Sequence[Message], given: Sequence[Message]) -> int:
     """Return the place of what was asked; -1 where nothing was."""
-    for at in reversed(range(len(messages))):
-        if messages[at].role == "user" and messages[at] in reversed(given):
+    # The very same first: a correction may say what another said in the history.
+    same = {id(message) for message in given}
+    users = [at for at, m in enumerate(messages) if m.role == "user"]
+    for at in reversed(users):
+        if id(messages[at]) in same:
+            return at
+    for at in reversed(users):
+        if messages[at] in reversed(given):
             return at
     turn = next((at for at, m in enumerate(messages) if m.role != "system"), -1)
     return turn if turn >= 0 and messages[turn].role == "user" else -1

@@ -308,3 +308,14 @@ def test_costs() -> None:
     assert message_costs(said, lambda m: {"text": {"input": 2}}, None) == [5, 2, 2]
     assert message_costs(said, lambda m: Usage.of(input=1), None) == [5, 1, 1]
     assert message_costs(said, None, None) is None
+
+
+def test_a_correction_that_was_said_before_is_not_what_was_asked() -> None:
+    """What was asked stays, though a correction says the same as one before it."""
+    asked, wrong = Message("user", "more"), Message("assistant", "?")
+    given = [Message("user", "Mend it."), wrong, asked]
+    messages = [*given, wrong, Message("user", "Mend it."), wrong]
+
+    kept = trim(messages, [10] * len(messages), 1, given)
+
+    assert asked in kept
