@@ -201,12 +201,13 @@ class Run:
     def _history(self, plan: Plan) -> Sequence[Message]:
         """Return the caller's messages, mended, without a saved system message."""
         given = self.ctx.messages
-        if not given or self.recipe.exclude_messages:
+        resumes = self.given.decisions is not None  # then they are the run's own
+        if not given or (self.recipe.exclude_messages and not resumes):
             return ()
         if given[0].role == "system" and plan.system:
             given = given[1:]
         pending: FrozenSet[str] = frozenset()
-        if self.given.decisions is not None:
+        if resumes:
             pending = frozenset(call.id for call in unanswered(given))
         return repair(given, pending=pending, strict=self.ctx.strict_history)
 

@@ -21,6 +21,7 @@ from aeye.errors import (
     NoModelError,
     OutputError,
     PromptError,
+    PromptSuspend,
     RefusalError,
     StatusError,
     TruncatedError,
@@ -1242,3 +1243,18 @@ def test_an_answer_that_begins_anew_keeps_its_text() -> None:
 
     assert "text_reset" not in events_of(Chunk("a"), anew)
     assert "text_reset" in events_of(Chunk(reasoning=Reasoning("h")), anew)
+
+
+def test_a_prompt_without_history_goes_on_where_it_waits() -> None:
+    """``exclude_messages`` is about the caller's messages, not about the run's own."""
+    pay = Tool("pay", lambda args: "paid", schema={}, approval=True)
+    model = ScriptedModel(calls(("pay", {}, "p1")), "done")
+    prompt = Prompt("p", "x", tools=[pay], exclude_messages=True)
+    ctx = model.context(messages=[Message("user", "before")])
+
+    with pytest.raises(PromptSuspend) as caught:
+        prompt({}, ctx)
+
+    assert prompt.resume(caught.value, {"p1": True}, {}, ctx) == "done"
+    assert [m.role for m in model.requests[1].messages][-2:] == ["assistant", "tool"]
+    assert "before" not in [m.text for m in model.requests[1].messages]
