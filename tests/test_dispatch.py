@@ -968,19 +968,40 @@ def test_timeout() -> None:
     assert events[-1].output == "ok"
 
 
+class Late(Workers):
+    """Workers whose time is over once a job says that it has begun."""
+
+    def __init__(self, began: threading.Event) -> None:
+        super().__init__()
+        self.began = began
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def wait(self, said: Any, until: float | None) -> Any:
+        if until is None:
+            return super().wait(said, None)
+        assert self.began.wait(LIMIT)
+        self.time = until
+        raise queue.Empty
+
+
 def test_a_tool_that_was_given_up_is_told() -> None:
     """Its signal is set, so that a run within it ends too; the run's own is not."""
-    told = threading.Event()
+    began, told = threading.Event(), threading.Event()
 
     def hang(args: Any, ctx: Context) -> None:
         ctx.signal.watch(told.set)
+        began.set()
         assert told.wait(LIMIT)
 
+    policy = Policy()
+    policy.workers = Late(began)
     model = model_of(calls(("hang", {})), "ok")
+    prompt = Prompt("p", "x", tools=[Tool("hang", hang, schema={}, timeout=5)])
 
-    events = events_of(
-        Prompt("p", "x", tools=[Tool("hang", hang, schema={}, timeout=0.02)]), model
-    )
+    events = list(under(prompt, model.context(), policy))
 
     assert told.wait(LIMIT)
     assert events[-1].output == "ok"
@@ -1519,11 +1540,14 @@ def test_a_job_that_was_given_up_before_it_began_does_not_begin() -> None:
 def test_a_generator_that_was_given_up_is_stopped() -> None:
     """A generator that ran out of time is closed at its next step."""
     release, closed = threading.Event(), threading.Event()
+    policy, began = Policy(), threading.Event()
+    policy.workers = Late(began)
 
-    @tool(timeout=0.01)
+    @tool(timeout=5)
     def endless() -> Generator[int, None, None]:
         """Go on for ever."""
         try:
+            began.set()
             assert release.wait(LIMIT)
             while True:
                 yield 1
@@ -1532,7 +1556,8 @@ def test_a_generator_that_was_given_up_is_stopped() -> None:
 
     model = model_of(calls(("endless", {})), "ok")
 
-    for event in Prompt("p", "x", tools=[endless]).run({}, model.context()):
+    prompt = Prompt("p", "x", tools=[endless])
+    for event in under(prompt, model.context(), policy):
         if event.type == "tool_error":
             release.set()
 

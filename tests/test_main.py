@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -512,15 +514,23 @@ def test_interrupting(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_interrupting_a_process() -> None:
     """A signal in the middle of the demonstration shows no traceback."""
-    command = [sys.executable, "-m", "aeye", "demo"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as started:
-        assert started.stdout is not None
-        while "Text streams" not in started.stdout.readline():
-            continue
-        started.send_signal(signal.SIGINT)
-        _, err = started.communicate(timeout=30)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        command = [sys.executable, "-m", "aeye", "demo", "--model", "openai:gpt-4.1"]
+        with subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "OPENAI_API_KEY": "k", "OPENAI_BASE_URL": address},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as started:
+            # It is asking now, and goes on asking: nothing answers.
+            asking, _ = silent.accept()
+            with asking:
+                started.send_signal(signal.SIGINT)
+                _, err = started.communicate(timeout=30)
 
     assert (started.returncode, err) == (130, "")
 
