@@ -20,6 +20,7 @@ from typing import (
 )
 
 from .agent_event import AgentStreamEvent, AgentToolEvent, ChildEvent
+from .callback import listed
 from .conduct import Settings
 from .context import Context, inside
 from .decision import nest, where_it_waits
@@ -120,7 +121,7 @@ class Agent(Generic[T]):
             )
         # What a request says is a message: a prompt that hides them would hear nothing.
         self._prompt: Prompt[T] = prompt.replace(
-            tools=[*prompt.tools, *tools], exclude_messages=False
+            tools=[*prompt.tools, *listed(tools, "tools")], exclude_messages=False
         )
         self.name = name or prompt.name
         self.id = id or self.name
@@ -134,9 +135,13 @@ class Agent(Generic[T]):
             agent_name=self.name,
             agent_description=self.description or None,
             hook=bind_hook(hook),
-            middlewares=tuple(bind_middleware(given) for given in middlewares),
+            middlewares=tuple(
+                bind_middleware(given) for given in listed(middlewares, "middlewares")
+            ),
             approvals=None if approvals is None else bind_approvals(approvals),
-            observers=tuple(check_observer(given) for given in observers),
+            observers=tuple(
+                check_observer(given) for given in listed(observers, "observers")
+            ),
             memory=None if memory is None else MemoryOptions.of(memory),
         )
         # A request checks the number, so that there is one place that does.
@@ -175,7 +180,7 @@ class Agent(Generic[T]):
         """Return the session *id*: what is said in it is kept in the agent's store.
 
         Raises:
-            TypeError: *id* says nothing.
+            TypeError: *id* says nothing, or *user_id* is no str.
             ValueError: the agent has no memory.
         """
         given: Any = id

@@ -20,6 +20,7 @@ __all__ = [
     "attempt_all",
     "bind",
     "is_context",
+    "listed",
     "refuse_async",
     "words",
 ]
@@ -143,6 +144,18 @@ def _caller(fn: Callable[..., Any], takes_subject: bool, wanted: list[str]) -> B
     if wanted == ["ctx"]:
         return lambda subject, by_name: fn(subject, ctx=by_name["ctx"])
     return lambda subject, by_name: fn(subject, **{k: by_name[k] for k in wanted})
+
+
+def listed(given: Iterable[T], what: str) -> tuple[T, ...]:
+    """Return what *given*, the argument named *what*, holds.
+
+    >>> listed(3, "observers")
+    Traceback (most recent call last):
+    TypeError: observers is a list, not 3
+    """
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise TypeError(f"{what} is a list, not {given!r:.80}")
+    return tuple(given)
 
 
 def refuse_async(fn: object, what: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import AbstractSet, Any, Dict, Mapping, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, Iterable, Mapping, Sequence, Tuple
 
 from .context import Result, Resume
 from .message import Message, ToolCall
@@ -73,8 +73,16 @@ def where_it_waits(
     """Return the messages to resume from, and those of runs inside calls.
 
     *place* is what a run raised or told when it began to wait, or messages.
+
+    Raises:
+        TypeError: it is something else.
     """
-    return tuple(getattr(place, "messages", place)), getattr(place, "children", {})
+    messages = getattr(place, "messages", place)
+    if not isinstance(messages, Iterable):
+        raise TypeError(
+            f"messages is the error that was raised or its messages, not {place!r:.80}"
+        )
+    return tuple(messages), getattr(place, "children", {})
 
 
 def nest(
@@ -89,8 +97,13 @@ def nest(
 'd': Resume(messages=(), decisions={})}
 
     Raises:
+        TypeError: *decisions* is no dict.
         ValueError: a decision about a call inside one that no run waits in.
     """
+    if not isinstance(decisions, Mapping):
+        raise TypeError(
+            f"decisions is a dict of call id → decision, not {decisions!r:.80}"
+        )
     found: Dict[str, Any] = {}
     inner: Dict[str, Dict[str, Any]] = {}
     for path, said in decisions.items():

@@ -301,6 +301,11 @@ class ToolApprovalDecision:
     # request's own.
     reject_message: Optional[str] = None
 
+    def __post_init__(self) -> None:
+        # "no" is true, and must not mean yes.
+        if not isinstance(self.approved, bool):
+            raise TypeError(f"approved is True or False, not {self.approved!r:.80}")
+
 
 @dataclass(frozen=True)
 class ToolApprovalsOptions:

@@ -61,6 +61,12 @@ class MemoryContext:
     user_id: Optional[str] = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # A store that takes 0 for nobody, or 7 for "7", would mix up users.
+        given: Any = self.user_id
+        if given is not None and not isinstance(given, str):
+            raise TypeError(f"a session's user_id is a str, not {given!r:.80}")
+
     @property
     def key(self) -> Tuple[str, str]:
         """What tells this session from all others."""
@@ -198,9 +204,13 @@ class SQLiteStore:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout: float = 30) -> None:
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise TypeError(f"path is that of a file, not {path!r:.80}")
         name = os.fsdecode(path)
         if name in (":memory:", ""):
             raise ValueError("an SQLiteStore needs a file; use InMemoryStore instead")
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+            raise TypeError(f"timeout is a number of seconds, not {timeout!r:.80}")
         if not 0 <= timeout <= MAX_TIMEOUT:
             raise ValueError(
                 f"timeout is a number of seconds up to {MAX_TIMEOUT}, not {timeout!r}"

@@ -435,10 +435,6 @@ class Prompt(Generic[T]):
         nothing was said about go on waiting. For the events, ``run`` with both on the
         context does the same.
         """
-        if not isinstance(decisions, Mapping):
-            raise TypeError(
-                f"decisions is a dict of call id → decision, not {decisions!r:.80}"
-            )
         saved, children = where_it_waits(messages)
         said = nest(decisions, children)
         return self(input, Context.of(ctx).replace(messages=saved, decisions=said))

@@ -39,6 +39,7 @@ from .agent_event import (
     AgentToolCallDeltaEvent,
     AgentToolEvent,
 )
+from .callback import listed
 from .conduct import Conduct, Events, PromptResponse, Settings, Start
 from .context import Context
 from .errors import MaxTurnsError, PromptCancelledError, ToolApprovalRequiredError
@@ -232,7 +233,9 @@ class PromptRequest(Generic[T]):
 
     def with_middlewares(self, middlewares: Iterable[object]) -> PromptRequest[T]:
         """Add several, in their order."""
-        bound = tuple(bind_middleware(given) for given in middlewares)
+        bound = tuple(
+            bind_middleware(given) for given in listed(middlewares, "middlewares")
+        )
         return self._set(middlewares=(*self._settings.middlewares, *bound))
 
     def with_tool_middleware(self, middleware: object) -> PromptRequest[T]:
@@ -247,7 +250,7 @@ class PromptRequest(Generic[T]):
 
     def with_observers(self, observers: Iterable[object]) -> PromptRequest[T]:
         """Tell *observers* too, after the agent's and what was added before."""
-        added = tuple(check_observer(given) for given in observers)
+        added = tuple(check_observer(given) for given in listed(observers, "observers"))
         return self._set(observers=(*self._settings.observers, *added))
 
     def with_trace(

@@ -98,6 +98,11 @@ class ToolApproval:
     reason: Union[str, Callable[..., Optional[str]], None] = None
     reject_message: Union[str, Callable[..., Optional[str]], None] = None
 
+    def __post_init__(self) -> None:
+        # What is neither might mean that nobody is asked.
+        if not isinstance(self.when, bool) and not callable(self.when):
+            raise TypeError(f"when is True, False or a function, not {self.when!r:.80}")
+
 
 class Tool(Generic[T]):
     """What a model may call; *T* is what the function returns.

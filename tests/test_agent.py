@@ -694,3 +694,30 @@ def test_response_of_a_model_that_says_more() -> None:
             "model": "m",
         },
     }
+
+
+@pytest.mark.parametrize("given", [3, None, "several", {"on_tool_call": print}])
+def test_what_is_no_list_is_named(given: Any) -> None:
+    """Where several are taken, one that is not in a list is refused by its name."""
+    agent = Agent("", ScriptedModel("never").context())
+
+    for name in ("tools", "middlewares", "observers"):
+        with pytest.raises(TypeError, match=f"{name} is a list, not "):
+            Agent("", **{name: given})
+    with pytest.raises(TypeError, match="middlewares is a list, not "):
+        agent.prompt("x").with_middlewares(given)
+    with pytest.raises(TypeError, match="observers is a list, not "):
+        agent.prompt("x").with_observers(given)
+
+
+def test_where_a_run_goes_on_is_checked() -> None:
+    """At every door, what is no place and what are no decisions are named."""
+    agent = Agent("", ScriptedModel("never").context(), memory=InMemoryStore())
+    bare = Prompt("p", "x")
+    doors: Any = (agent.resume, agent.session("s").resume, bare.resume)
+
+    for resume in doors:
+        with pytest.raises(TypeError, match=r"messages is the error .* not 3"):
+            resume(3, {})
+        with pytest.raises(TypeError, match=r"decisions is a dict of .* not 3"):
+            resume([user("x")], 3)

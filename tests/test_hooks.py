@@ -621,3 +621,24 @@ def test_consent_that_comes_too_late() -> None:
     (told,) = seen
     assert (told.tool_call_id, told.skipped) == ("c1", True)
     assert told.result == "[aborted: the run was aborted before this call was run]"
+
+
+@pytest.mark.parametrize("said", ["no", "false", 0, 1, None])
+def test_consent_is_given_in_one_word_only(said: Any) -> None:
+    """What is neither True nor False is no consent, and no refusal: it is an error."""
+    ran: list[Any] = []
+    ask = Tool("ask", ran.append, schema={}, approval=True)
+    asking = request(calls(("ask", {})), "never", tools=[ask])
+
+    with pytest.raises(TypeError, match="approved is True or False, not "):
+        asking.approvals(lambda wish: {"approved": said}).send()
+    with pytest.raises(TypeError, match="approved is True or False, not "):
+        ToolApprovalDecision(said)
+    assert ran == []
+
+
+@pytest.mark.parametrize("when", ["", "false", 0, 1, None])
+def test_when_consent_is_needed_is_said_clearly(when: Any) -> None:
+    """A policy that might mean that nobody is asked cannot be made."""
+    with pytest.raises(TypeError, match="when is True, False or a function, not "):
+        ToolApproval(when=when)

@@ -509,3 +509,27 @@ def test_a_file_that_is_no_database_leaves_nothing_open(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.DatabaseError):
         SQLiteStore(str(path)).load(ME)
     gc.collect()  # an open connection would warn, and warnings are errors
+
+
+@pytest.mark.parametrize("user_id", [0, 7, b"7", True])
+def test_a_user_is_a_text(user_id: Any) -> None:
+    """No number stands for nobody, or for the text that looks like it."""
+    model = ScriptedModel("never").context()
+    agent = Agent("", model, memory=InMemoryStore())
+
+    with pytest.raises(TypeError, match="user_id is a str, not "):
+        agent.session("s1", user_id=user_id)
+    with pytest.raises(TypeError, match="user_id is a str, not "):
+        MemoryContext("s1", user_id)
+
+
+def test_a_store_says_what_it_cannot_use(tmp_path: Path) -> None:
+    """A path that is none and a time-out that is none are named."""
+    path: Any
+    for path in (3, None):
+        with pytest.raises(TypeError, match=f"path is that of a file, not {path}"):
+            SQLiteStore(path)
+    timeout: Any
+    for timeout in ("3", None, True):
+        with pytest.raises(TypeError, match="timeout is a number of seconds, not "):
+            SQLiteStore(tmp_path / "s.db", timeout=timeout)
