@@ -9,6 +9,7 @@ only. All of that is found out once, when the function is handed over.
 from __future__ import annotations
 
 import inspect
+from types import GeneratorType
 from typing import Any, Callable, Generator, Iterable, Mapping, TypeVar
 
 from .errors import Signal
@@ -19,6 +20,7 @@ __all__ = [
     "attempt",
     "attempt_all",
     "bind",
+    "check_unread",
     "is_context",
     "listed",
     "refuse_async",
@@ -156,6 +158,15 @@ def listed(given: Iterable[T], what: str) -> tuple[T, ...]:
     if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
         raise TypeError(f"{what} is a list, not {given!r:.80}")
     return tuple(given)
+
+
+def check_unread(events: object) -> None:
+    """Raise RuntimeError where *events* are being read, here or by another thread."""
+    if isinstance(events, GeneratorType) and events.gi_running:
+        raise RuntimeError(
+            "the stream is being read, by another thread or by what called this: set "
+            "the signal of the context to end the run from here"
+        )
 
 
 def refuse_async(fn: object, what: str) -> None:

@@ -14,6 +14,7 @@ from typing import (
     cast,
 )
 
+from .callback import check_unread
 from .event import Event, TextPartialEvent, ToolErrorEvent, ToolOutputEvent
 from .loop import Run
 from .message import Message
@@ -61,6 +62,7 @@ class EventStream(Generic[E, T]):
         return self
 
     def __next__(self) -> E:
+        check_unread(self._events)
         while True:
             try:
                 event = next(self._events)
@@ -83,6 +85,7 @@ class EventStream(Generic[E, T]):
 
     def close(self) -> None:
         """End the run; wait for tools that are running. Twice is once."""
+        check_unread(self._events)
         self._run.closing = True
         self._events.close()
 

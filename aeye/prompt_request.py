@@ -39,7 +39,7 @@ from .agent_event import (
     AgentToolCallDeltaEvent,
     AgentToolEvent,
 )
-from .callback import listed
+from .callback import check_unread, listed
 from .conduct import Conduct, Events, PromptResponse, Settings, Start
 from .context import Context
 from .errors import MaxTurnsError, PromptCancelledError, ToolApprovalRequiredError
@@ -106,6 +106,7 @@ class AgentStream(Generic[E, T]):
             if self._closed:
                 raise StopIteration
             self._run, self._events = self._begin()
+        check_unread(self._events)
         while True:
             try:
                 event = next(self._events)
@@ -126,6 +127,7 @@ class AgentStream(Generic[E, T]):
 
     def close(self) -> None:
         """End the run; wait for tools that are running. Twice is once."""
+        check_unread(self._events)
         self._closed = True
         if self._run is not None and self._events is not None:
             self._run.closing = True

@@ -489,6 +489,7 @@ def _error(exc: BaseException, url: str, size: int | None = None) -> TransportEr
 
     if isinstance(exc, RequestException):
         exc.request = exc.response = None  # they hold the key
+    _hide_query(exc, urlsplit(url).query)
     host = urlsplit(url).netloc.rpartition("@")[2]
     cause = _cause(exc)
     if size:
@@ -501,6 +502,21 @@ def _error(exc: BaseException, url: str, size: int | None = None) -> TransportEr
     if isinstance(exc, (SSLError, ValueError)):  # a certificate; an address or header
         error.retryable = False
     return error
+
+
+def _hide_query(exc: BaseException, query: str) -> None:
+    """Take *query* out of what *exc* and its causes say: there may be a key in it."""
+    from requests.utils import requote_uri
+
+    error: BaseException | None = exc
+    while query and error is not None:
+        said: List[object] = []
+        for arg in error.args:
+            if isinstance(arg, str):
+                arg = arg.replace(requote_uri(query), "…").replace(query, "…")
+            said.append(arg)
+        error.args = tuple(said)
+        error = error.__cause__ or error.__context__
 
 
 # What urllib3 puts before its own messages.

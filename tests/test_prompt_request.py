@@ -1130,3 +1130,29 @@ class TestOfAPrompt:
 
         assert (events[0].prompt, events[0].history) == (user(""), ())
         assert events[-1].messages == (Message("assistant", "hi"),)
+
+
+@pytest.mark.parametrize("door", ["prompt", "agent"])
+def test_a_stream_that_is_being_read(door: str) -> None:
+    """Who reads or closes it meanwhile is told so; the run goes on unharmed."""
+    errors = []
+
+    @tool(inline=True)
+    def meddle() -> str:
+        """Do what another thread might."""
+        for act in (lambda: next(stream), lambda: stream.close()):
+            errors.append(attempt(act)[1])
+        return "done"
+
+    ctx = ScriptedModel(calls(("meddle", {})), "ok").context()
+    stream: Any
+    if door == "agent":
+        stream = Agent("", ctx, tools=[meddle]).prompt("x").stream()
+    else:
+        stream = Prompt("p", "x", tools=[meddle]).run({}, ctx)
+    last = list(stream)[-1]
+
+    assert [type(error) for error in errors] == [RuntimeError] * 2
+    assert all("the stream is being read" in str(error) for error in errors)
+    assert last.output == "ok"
+    assert (stream.response if door == "agent" else stream).output == "ok"

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 import zlib
 from typing import Any, Callable, Iterator
 
@@ -404,6 +405,21 @@ def test_nobody_listens() -> None:
     cause: Any = caught.value.__cause__
     assert cause.request is None
     assert "sk-secret" not in str(caught.value) + repr(cause)
+
+
+def test_an_address_with_a_key_in_it() -> None:
+    """What lies under the error quotes the address, and not the query's key."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1?key=sk-secret and {{more}}"
+    ctx = connect("openai:m", api_key="k", base_url=url, max_retries=0)
+
+    with pytest.raises(TransportError) as caught:
+        ctx.execute(REQUEST, ctx)
+
+    error = caught.value
+    told = traceback.format_exception(TransportError, error, error.__traceback__)
+    assert "url: /v1/chat/completions?…" in "".join(told)
+    assert "sk-secret" not in "".join(told)
 
 
 @pytest.mark.parametrize(
