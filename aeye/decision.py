@@ -98,7 +98,7 @@ def nest(
 
     Raises:
         TypeError: *decisions* is no dict.
-        ValueError: a decision about a call inside one that no run waits in.
+        ValueError: a decision about a call that no run inside one made.
     """
     if not isinstance(decisions, Mapping):
         raise TypeError(
@@ -115,6 +115,7 @@ def nest(
     for outer in children:
         if "/" in outer or outer in found:
             continue
+        _check_inner(outer, inner.get(outer, {}), children[outer])
         below = {
             path.partition("/")[2]: messages
             for path, messages in children.items()
@@ -122,6 +123,20 @@ def nest(
         }
         found[outer] = Resume(children[outer], nest(inner.get(outer, {}), below))
     return found
+
+
+def _check_inner(
+    outer: str, said: Mapping[str, Any], messages: Sequence[Message]
+) -> None:
+    """Object here, where a caller hears it: in the call itself the model would."""
+    known = {call.id for message in messages for call in message.tool_calls}
+    for path in said if known else ():
+        if path not in known and path.partition("/")[0] not in known:
+            waiting = [f"{outer}/{call.id}" for call in unanswered(messages)]
+            raise ValueError(
+                f"decisions: no call inside {outer!r} has the id {path!r}; those that "
+                f"wait are {waiting}"
+            )
 
 
 def still_waits(said: Any) -> bool:

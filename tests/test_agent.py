@@ -590,6 +590,23 @@ class TestResuming:
         assert (ran, response.output) == (["Ann"], "parent done")
         assert [m.calls for m in outer] == [2] * (depth + 1)
 
+    def test_a_wrong_path(self) -> None:
+        """A call that no child made is told to the caller; the child still waits."""
+        child, model, ran = self.paying(
+            calls(("pay", {"to": "Ann"}, "p1")), "child done"
+        )
+        above = ScriptedModel(calls(("kid", {"prompt": "go"}, "k1")), "parent done")
+        agent = Agent("", above.context(), tools=[child.as_tool("kid")])
+        error = self.waiting(agent)
+
+        with pytest.raises(ValueError, match="no call inside 'k1' has the id 'p9'"):
+            agent.resume(error, {"k1/p9": True})
+        with pytest.raises(ValueError, match=r"those that wait are \['k1/p1'\]"):
+            agent.resume(error, {"k1/p1": True, "k1/p9": True})
+        assert (model.calls, above.calls, ran) == (1, 1, [])
+        assert agent.resume(error, {"k1/p1": True}).send().output == "parent done"
+        assert ran == ["Ann"]
+
     def test_beside_a_child_that_waits(self) -> None:
         """Of a batch, the call that asked first is the one that the error names."""
         child, _, ran = self.paying(calls(("pay", {"to": "Ann"}, "p1")), "child done")
