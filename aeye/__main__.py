@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Sequence, TextIO
 
 if TYPE_CHECKING:
     from .context import Context
@@ -40,8 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as exc:  # argparse has said why
         return int(exc.code or 0)
     if options.version:
-        _write(f"aeye {sys.modules[__package__ or 'aeye'].__version__}\n")
-        return 0
+        options.command = _version
     if options.command is None:
         parser.print_help()
         return 2
@@ -49,6 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(options)
     except KeyboardInterrupt:
         return 130
+    except SystemExit as exc:  # a tool of the user's; its code would pass for ours
+        print(f"aeye: a tool ended the program: {exc!r}", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         # Whoever read us has left. What is buffered must not be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -74,11 +76,10 @@ def _run(options: argparse.Namespace) -> int:
     from .callback import attempt
 
     # Modules and tools of the user's may raise anything; none of it is a traceback.
-    code, error = attempt(options.command, options)
+    code, error = attempt(_all_of, options)
     if isinstance(error, BrokenPipeError):
         raise error
     if error is None:
-        sys.stdout.flush()
         return int(code)
     if options.debug:
         import traceback
@@ -87,6 +88,14 @@ def _run(options: argparse.Namespace) -> int:
     else:
         print(f"aeye: {_one_line(error)}", file=sys.stderr)
     return 2 if isinstance(error, _UsageError) else 1
+
+
+def _all_of(options: argparse.Namespace) -> int:
+    """Run the command; what cannot be written is an error of it, not of the exit."""
+    code = options.command(options)
+    if sys.stdout is not None:  # as it is where it was closed
+        sys.stdout.flush()
+    return int(code)
 
 
 def _one_line(error: BaseException) -> str:
@@ -104,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         "--debug", action="store_true", help="show the traceback of an error"
     )
     parser = _Parser("aeye", description="Run prompts from the command line.")
-    parser.set_defaults(command=None)
+    parser.set_defaults(command=None, debug=False)
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
@@ -183,6 +192,11 @@ def _add_ask(ask: argparse.ArgumentParser) -> None:
     )
 
 
+def _version(options: argparse.Namespace) -> int:
+    _write(f"aeye {sys.modules[__package__ or 'aeye'].__version__}\n")
+    return 0
+
+
 def _demo(options: argparse.Namespace) -> int:
     from .connection import connect
     from .demo import run
@@ -214,17 +228,27 @@ def _connect(model: str | None, **context: Any) -> Context:
 
 def _write(text: str) -> None:
     # Half a surrogate pair, or all but ASCII on some terminals.
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()
+    out = _stdout()
+    encoding = out.encoding or "utf-8"
+    out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    out.flush()
+
+
+def _stdout() -> TextIO:
+    if sys.stdout is None:
+        raise _FailedError("there is nowhere to print to: standard output is closed")
+    return sys.stdout
 
 
 def _ask(options: argparse.Namespace) -> int:
     from .message import Message, Part
 
     text, names = _text_and_tools(options)
-    if not sys.stdin.isatty():
-        piped = sys.stdin.read().strip()
+    if sys.stdin is not None and not sys.stdin.isatty():
+        try:
+            piped = sys.stdin.read().strip()
+        except UnicodeDecodeError as exc:
+            raise _UsageError(f"what is piped in is no text: {exc}") from exc
         text = "\n\n".join(part for part in (text, piped) if part)
     if not text:
         raise _UsageError("nothing to ask: give a text, or pipe one in")
@@ -371,7 +395,10 @@ def _imported(name: str) -> Any:
         raise _UsageError(f"{name}: there is no such file, and it is no module:name")
     if "" not in sys.path:
         sys.path.insert(0, "")
-    found, error = attempt(importlib.import_module, module)
+    try:
+        found, error = attempt(importlib.import_module, module)
+    except SystemExit as exc:  # a script without `if __name__ == "__main__"`
+        raise _UsageError(f"{name}: importing it ended in {exc!r}") from exc
     if error is None:
         found, error = attempt(attrgetter(path), found)
     if error is not None:
@@ -469,7 +496,7 @@ def _trace(options: argparse.Namespace) -> int:
         print(f"aeye: {trace.damage}", file=sys.stderr)
     page = render(trace, file.name).encode()
     if output == "-":
-        sys.stdout.buffer.write(page)
+        _stdout().buffer.write(page)
         return 0
     try:
         Path(output).write_bytes(page)
@@ -487,8 +514,11 @@ def _models(options: argparse.Namespace) -> int:
     from .connection import find_model
     from .vendor import VENDORS, get_vendor
 
+    if options.name and options.name.partition(":")[0] == "rehearsal":
+        _print_rehearsal()
+        return 0
     one = get_vendor(options.name) if options.name else None
-    if options.name and one is None:
+    if options.name is not None and one is None:
         try:
             _print_model(*find_model(options.name))
         except ValueError as exc:
@@ -506,9 +536,13 @@ def _models(options: argparse.Namespace) -> int:
             if rule.pattern and more:
                 print(f"    those that match {rule.pattern}: {', '.join(more)}")
     if one is None:
-        print("rehearsal, rehearsal:openai and so on")
-        print("    on this machine, without a key: answers made up from your schemas")
+        _print_rehearsal()
     return 0
+
+
+def _print_rehearsal() -> None:
+    print("rehearsal, rehearsal:openai and so on")
+    print("    on this machine, without a key: answers made up from your schemas")
 
 
 def _print_vendor(vendor: Vendor, model: str) -> None:
@@ -565,7 +599,7 @@ def _write_line(value: Any) -> None:
 def _json(value: Any, indent: int | None = None) -> str:
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode(_stdout().encoding or "utf-8")
     except UnicodeEncodeError:  # as JSON itself escapes it
         return json.dumps(value, indent=indent)
     return text

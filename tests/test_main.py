@@ -556,3 +556,59 @@ def test_as_a_module() -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("openai:")
+
+
+def shell(line: str, here: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of shell in which ``$AEYE`` is the command."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "AEYE_MODEL": "rehearsal"}
+    env["AEYE"] = f"{sys.executable} -m aeye"
+    return subprocess.run(
+        ["sh", "-c", line],
+        cwd=here,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("$AEYE --version >&-", 1, "standard output is closed"),
+        ("$AEYE ask hi --json >&-", 1, "standard output is closed"),
+        ("$AEYE ask <&-", 2, "nothing to ask"),
+        (r"printf '\377' | PYTHONIOENCODING=utf-8 $AEYE ask", 2, "is no text"),
+        ("$AEYE ask hi --schema leaves:T", 2, "importing it ended in SystemExit(5)"),
+        ("$AEYE ask hi --tool leave:leave", 1, "ended the program: SystemExit(3)"),
+    ],
+)
+def test_streams_and_programs_that_end(
+    tmp_path: Path, line: str, code: int, said: str
+) -> None:
+    """Closed streams, bytes that are no text and ``sys.exit`` are one line each."""
+    (tmp_path / "leaves.py").write_text("raise SystemExit(5)\n")
+    (tmp_path / "leave.py").write_text("def leave():\n    raise SystemExit(3)\n")
+
+    done = shell(line, tmp_path)
+
+    assert (done.returncode, len(done.stderr.splitlines())) == (code, bool(said))
+    assert said in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
+@pytest.mark.parametrize("command", ["--version", "models", "ask hi"])
+def test_a_full_disk(tmp_path: Path, command: str) -> None:
+    """What cannot be written is told in one line, and the run has failed."""
+    done = shell(f"$AEYE {command} >/dev/full", tmp_path)
+
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "No space left" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["rehearsal", "rehearsal:openai"])
+def test_models_of_the_rehearsal(capsys: Any, name: str) -> None:
+    """What the list ends with can be asked for by its name."""
+    assert main(["models", name]) == 0
+
+    assert capsys.readouterr().out.startswith("rehearsal, rehearsal:openai")
