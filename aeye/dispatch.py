@@ -630,7 +630,9 @@ class Batch:
             return
         self._running -= 1
         if what == "fatal":
-            call.settle("error", NOT_RUN["cancelled"])
+            call.settle(
+                "error", INTERRUPTED
+            )  # it has begun: nobody may think it did not
             raise value
         yield from self._settle(call, value)
 

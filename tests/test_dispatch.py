@@ -1099,6 +1099,27 @@ def test_what_is_no_exception_reaches_the_caller(mode: Any) -> None:
         Prompt("p", "x", tools=[out, ping], tool_execution=mode)({}, model.context())
 
 
+@pytest.mark.parametrize("mode", ["sequential", "parallel", "immediate"])
+def test_what_was_begun_is_not_said_to_be_not_run(mode: Any) -> None:
+    """A call that SystemExit and its like came out of has begun, and is told so."""
+
+    @tool
+    def out() -> None:
+        """Leave, with the work half done."""
+        raise Stop("out")
+
+    model = model_of(calls(("out", {}), ("ping", {})), "never")
+    stream = Prompt("p", "x", tools=[out, ping], tool_execution=mode).run(
+        {}, model.context()
+    )
+
+    with pytest.raises(Stop):
+        list(stream)
+
+    assert [m.text for m in stream.messages][1] == "[interrupted]"
+    assert paired(stream.messages)
+
+
 def test_nested_runs_do_not_wait_for_each_other() -> None:
     """A tool may run a prompt with tools of its own, at any width and depth."""
 
