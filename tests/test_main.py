@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -612,3 +613,15 @@ def test_models_of_the_rehearsal(capsys: Any, name: str) -> None:
     assert main(["models", name]) == 0
 
     assert capsys.readouterr().out.startswith("rehearsal, rehearsal:openai")
+
+
+@pytest.mark.parametrize("command", ["demo", "ask", "schema", "models", "trace"])
+def test_the_page_names_every_option(capsys: Any, command: str) -> None:
+    """What ``--help`` lists is explained in ``docs/command.md``."""
+    page = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
+
+    assert main([command, "--help"]) == 0
+
+    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    assert f"`aeye {command}" in page
+    assert sorted(name for name in options if name not in page) == []
