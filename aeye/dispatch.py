@@ -630,9 +630,8 @@ class Batch:
             return
         self._running -= 1
         if what == "fatal":
-            call.settle(
-                "error", INTERRUPTED
-            )  # it has begun: nobody may think it did not
+            # It has begun: nobody may think that it did not.
+            call.settle("error", INTERRUPTED)
             raise value
         yield from self._settle(call, value)
 
