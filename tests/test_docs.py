@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import aeye
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -131,3 +134,12 @@ def test_names_the_right_package() -> None:
     wrong = re.compile(r"pip install (-\S+ )*aeye(?!-sync)\b")
 
     assert [p.name for p in PAGES if wrong.search(p.read_text(encoding="utf-8"))] == []
+
+
+def test_every_option_of_a_prompt_is_explained() -> None:
+    """No option of `Prompt` is left for its reader to guess."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    options = inspect.signature(aeye.Prompt.__init__).parameters
+
+    missing = [n for n in options if not re.search(rf"\b{n}\b", text)]
+    assert [name for name in missing if name != "self"] == []
