@@ -447,4 +447,5 @@ def _overlap(held: Sequence[Message], said: Sequence[Message]) -> int:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # Escaped: half of a surrogate pair, which a tool may return, has no UTF-8.
+    return json.dumps(value, separators=(",", ":"))

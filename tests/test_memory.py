@@ -533,3 +533,17 @@ def test_a_store_says_what_it_cannot_use(tmp_path: Path) -> None:
     for timeout in ("3", None, True):
         with pytest.raises(TypeError, match="timeout is a number of seconds, not "):
             SQLiteStore(tmp_path / "s.db", timeout=timeout)
+
+
+def test_a_text_that_is_no_unicode_is_kept(tmp_path: Path) -> None:
+    """Half of a surrogate pair spoils no run and no session."""
+    half = Tool("half", lambda given: "\ud800 é", schema={})
+    model = ScriptedModel(calls(("half", {})), "ok")
+    store = SQLiteStore(tmp_path / "s.db")
+    chat = Agent("", model.context(), tools=[half], memory=store).session("s")
+
+    response = chat.prompt("x").send()
+
+    assert response.output == "ok"
+    assert chat.messages() == response.messages
+    assert chat.messages()[2].text == "\ud800 é"
