@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
+    Dict,
     Generic,
     Iterable,
     Literal,
@@ -363,8 +365,12 @@ def _instructed(name: str, instructions: str) -> Prompt[Any]:
     return Prompt(
         name,
         "{{{instructions}}}" if instructions else "",
-        input=lambda given: {"instructions": instructions},
+        input=partial(_put, instructions),
     )
+
+
+def _put(instructions: str, given: Any) -> Dict[str, str]:
+    return {"instructions": instructions}
 
 
 def _said(prompt: str | Message) -> Message:

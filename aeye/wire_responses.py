@@ -295,12 +295,16 @@ def _can_be_sent(item: Json) -> bool:
     return bool(item.get("encrypted_content") or item.get("content"))
 
 
+def _decoder(facts: ModelFacts) -> Decoder:
+    return Decoder()
+
+
 RESPONSES = Wire(
     name="responses",
     path=_path,
     encode=_encode,
     decode=decode,
-    decoder=lambda facts: Decoder(),
+    decoder=_decoder,
     decode_error=decode_error,
     lacks=_LACKS,
 )

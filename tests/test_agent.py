@@ -682,6 +682,19 @@ class TestResuming:
         assert [m.text for m in response.messages] == ["ok", "done"]
 
 
+def one_word(request: Any, ctx: Any) -> Response:
+    return Response(request.messages[0].text)
+
+
+def test_pickle() -> None:
+    """An agent goes into another process, as a prompt does."""
+    agent = Agent("Be {{brief}}.", {"execute": one_word})
+
+    twin = pickle.loads(pickle.dumps(agent))
+
+    assert twin.prompt("Hi").send().output == "Be {{brief}}."
+
+
 def test_a_forced_tool_is_forced_once() -> None:
     """A forced tool choice holds for one turn, or no run would ever end."""
     model = ScriptedModel(calls(("add", {"a": 1, "b": 2})), "3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from typing import Any, Iterator
 
 import pytest
@@ -409,3 +410,15 @@ def test_no_key_in_a_repr() -> None:
 
     assert "sk-secret" not in shown
     assert "openai:m" in shown
+
+
+@pytest.mark.parametrize("format", ["chat", "responses", "messages", "gemini"])
+def test_what_connect_makes_can_be_pickled(format: Any) -> None:
+    """A context goes into another process, whatever its model is asked in."""
+    url = "https://example.org/v1"
+    ctx = connect("vllm:m", api_key="sk-secret", base_url=url, format=format)
+
+    data = pickle.dumps(ctx)
+
+    assert b"sk-secret" not in data
+    assert provider(pickle.loads(data)).wire == provider(ctx).wire
