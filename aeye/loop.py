@@ -192,7 +192,7 @@ class Run:
         self._transcript = [*plan.system, *self._history(plan)]
         self._ids = {call.id for m in self._transcript for call in m.tool_calls}
         if not all(m.role == "system" for m in self._transcript):
-            self._transcript = self._forget(None)
+            self._transcript = self._forget(self.ctx, None)
             return
         turn = _first(plan.user_turn, ctx.user_turn, DEFAULT_USER_TURN)
         if turn:
@@ -454,8 +454,10 @@ class Run:
         elif self._left.forget > 0 and (
             error is not None or self._window_exceeded(turn)
         ):
-            usage = self._last_usage if error is None else self._overflow(turn)
-            kept = self._forget(usage)
+            if error is None:
+                kept = self._forget(self.ctx, self._last_usage)
+            else:
+                kept = self._forget(*self._overflow(turn))
             if kept != self._transcript:
                 self._left.forget -= 1
                 self._transcript = kept
@@ -485,24 +487,27 @@ class Run:
             return True
         return bool(window and used and used.total_tokens >= window)
 
-    def _overflow(self, turn: Turn) -> Usage:
-        """Return what was sent as usage; the vendor said only that it is too much.
+    def _overflow(self, turn: Turn) -> Tuple[Context, Usage]:
+        """Return what to forget by where the vendor says only that it is too much.
 
-        That is no less than the window, or where nobody says how large that is, than
-        what was sent before, or than its text by the rule of thumb.
+        What was sent has cost no less than the window then, than what was sent before,
+        or than its text by the rule of thumb. Where nobody says how large the window
+        is, it is taken for half of that.
         """
-        before = self._last_usage
+        before, ctx = self._last_usage, self.ctx
         tokens = max(
-            self.ctx.context_window or 0,
+            ctx.context_window or 0,
             before.total_tokens if before else 0,
             sum(map(guess_tokens, turn.request.messages)),
         )
-        return Usage(text=TextUsage(input=tokens))
+        if not ctx.context_window:
+            ctx = ctx.replace(context_window=tokens // 2)
+        return ctx, Usage(text=TextUsage(input=tokens))
 
-    def _forget(self, usage: Optional[Usage]) -> List[Message]:
+    def _forget(self, ctx: Context, usage: Optional[Usage]) -> List[Message]:
         """Return the messages that may stay; a call and its replies stay together."""
         request = self._request.with_messages(self._transcript)
-        given: Any = self.recipe.forget(request, self.ctx, usage)
+        given: Any = self.recipe.forget(request, ctx, usage)
         kept = list(given) if isinstance(given, Iterable) else [given]
         if kept == self._transcript:
             return kept

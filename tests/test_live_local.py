@@ -145,7 +145,7 @@ def test_history(ctx: aeye.Context) -> None:
 
 
 def test_full_window(ctx: aeye.Context) -> None:
-    """What does not fit is an error; where the window is known, turns are forgotten."""
+    """What does not fit is an error; turns are forgotten before, or when it says so."""
     prompt = aeye.Prompt("talk", "Be brief.", config={"max_tokens": 16})
     long = (
         aeye.Message("user", FILLER),
@@ -159,21 +159,21 @@ def test_full_window(ctx: aeye.Context) -> None:
 
     with pytest.raises(ContextLengthError, match="context size"):
         ctx.execute(asked(FILLER * 3), ctx)
-    there = ctx.replace(
-        messages=long,
-        context_window=WINDOW,
-        estimate_usage=lambda message: len(message.text) // len("word "),
-    )
-    sent = []
-    try:
-        for event in prompt.run({}, there):
-            if event.type == "request":
-                sent.append(len(event.request.messages))
-    except TruncatedError as exc:
-        assert exc.partial.strip()
+    known = {
+        "context_window": WINDOW,
+        "estimate_usage": lambda message: len(message.text) // len("word "),
+    }
+    for there, calls in (known, 1), ({}, 2):
+        sent = []
+        try:
+            for event in prompt.run({}, ctx.replace(messages=long, **there)):
+                if event.type == "request":
+                    sent.append(len(event.request.messages))
+        except TruncatedError as exc:
+            assert exc.partial.strip()
 
-    assert len(sent) == 1
-    assert sent[0] <= len(long)  # one of the prompt's own came to them
+        assert len(sent) == calls
+        assert sent[-1] <= len(long)  # one of the prompt's own came to them
 
 
 def test_abort(ctx: aeye.Context) -> None:

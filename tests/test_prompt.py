@@ -855,6 +855,8 @@ def test_overflow_is_enough_to_forget(known: dict[str, Any]) -> None:
 
     assert answer == "ok"
     assert len(said(model, 1)) < len(said(model, 0))
+    if "context_window" not in known:  # half of it may go
+        assert len(said(model, 1)) <= 1 + len(said(model, 0)) / 2
     assert (said(model, 1)[0], said(model, 1)[-1]) == (("system", "x"), ("user", "u3"))
 
 
