@@ -57,6 +57,8 @@ class Abort:
         if signal is None:
             return child, _nothing
         if isinstance(signal, Abort):
+            # A signal that is foreign to it tells nobody: that is looked at here too.
+            child._parent = signal._parent
             return child, signal.watch(child.set)
         child._parent = signal
         return child, _nothing

@@ -145,6 +145,18 @@ def test_linked_aborts(signal: Any) -> None:
     unlink()
 
 
+@pytest.mark.parametrize("signal", [Abort(), threading.Event()])
+def test_aborts_linked_to_linked_ones(signal: Any) -> None:
+    """A run inside a run inside a run hears the signal that the first was given."""
+    outer, _ = Abort.linked(signal)
+    inner, _ = Abort.linked(outer)
+    inmost, _ = Abort.linked(inner)
+
+    signal.set()
+
+    assert inmost.is_set() and inmost.wait(5)
+
+
 def test_waiting() -> None:
     """``wait`` ends early when another thread sets the abort."""
     abort = Abort()

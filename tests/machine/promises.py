@@ -262,7 +262,7 @@ def check_end(trace: Trace) -> None:
 
 def check_abort(trace: Trace) -> None:
     """After an abort nothing is asked and nothing starts."""
-    assert not trace.world.after_abort
+    assert not trace.world.after_abort, trace.world.after_abort
     at = trace.world.aborted_at
     if at is not None:
         late = {event.type for event in trace.events[at:]}

@@ -137,7 +137,7 @@ class World:
     def _said(self, request: Any, *, ours: bool) -> Iterator[Chunk]:
         (self.requests if ours else self.inner_requests).append(request)
         if self.signal.is_set():
-            self.after_abort.append("a request")
+            self.after_abort.append("a request" if ours else "a request within")
         answer = self._answer() if ours else self._inner_answer()
         said = False
         for n, (pause, chunk) in enumerate(chunks_of(answer)):
