@@ -47,6 +47,7 @@ __all__ = [
     "StreamDecoder",
     "Wire",
     "check_name",
+    "check_object",
     "cut_error",
     "map_texts",
     "may_be_halved",
@@ -283,6 +284,18 @@ def read_count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if 0 <= value < 1e18 and value == value // 1 else None
+
+
+def check_object(value: Any, what: str, said: Any = None) -> Json:
+    """Return *value*, which was read as *what*; *said* is the text it was read from.
+
+    Raises:
+        ProtocolError: it is no object.
+    """
+    if not isinstance(value, dict):
+        shown = value if said is None else said
+        raise ProtocolError(f"{what} that is no object: {shown!r:.200}")
+    return value
 
 
 def read_objects(value: Any) -> list[Json]:

@@ -18,6 +18,7 @@ from .usage import Usage
 from .wire import (
     Fault,
     ModelFacts,
+    check_object,
     cut_error,
     read_arguments,
     read_count,
@@ -72,8 +73,7 @@ def decode(body: Any, facts: ModelFacts) -> Response:
         ProtocolError: it is none.
         StatusError: it says that the vendor failed.
     """
-    if not isinstance(body, dict):
-        raise ProtocolError(f"an answer that is no object: {body!r:.200}")
+    body = check_object(body, "an answer")
     if body.get("type") == "error" or body.get("error"):
         raise status_error(_fault(body), body=body)
     content = body.get("content")
@@ -231,8 +231,7 @@ class Decoder:
         if data.startswith("[DONE]"):  # not Anthropic's, but some gateways'
             return self._stop({})
         event = read_json(data) if data.strip() else {}
-        if not isinstance(event, dict):
-            raise ProtocolError(f"an event that is no object: {data!r:.200}")
+        event = check_object(event, "an event", data)
         kind = event.get("type") or name
         if kind == "error" or event.get("error"):
             error = status_error(_fault(event), body=event)

@@ -17,6 +17,7 @@ from .usage import Usage
 from .wire import (
     Fault,
     ModelFacts,
+    check_object,
     cut_error,
     read_count,
     read_json,
@@ -47,8 +48,7 @@ def decode(body: Any, facts: ModelFacts) -> Response:
         ProtocolError: it is none.
         StatusError: it says that the vendor failed.
     """
-    if not isinstance(body, dict):
-        raise ProtocolError(f"an answer that is no object: {body!r:.200}")
+    body = check_object(body, "an answer")
     if body.get("error"):
         raise status_error(read_fault(body), body=body)
     choice = _first_choice(body)
@@ -291,8 +291,7 @@ class Decoder:
             self.ended = True
             return self._last()
         body = read_json(data) if data.strip() else {}
-        if not isinstance(body, dict):
-            raise ProtocolError(f"an event that is no object: {data!r:.200}")
+        body = check_object(body, "an event", data)
         if name == "error" or body.get("error"):
             raise self._failed(body)
         if body.get("usage"):

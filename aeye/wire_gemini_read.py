@@ -18,6 +18,7 @@ from .usage import Usage
 from .wire import (
     Fault,
     ModelFacts,
+    check_object,
     cut_error,
     read_arguments,
     read_count,
@@ -139,9 +140,7 @@ class Decoder:
         body = read_json(data) if data.strip() else {}
         if isinstance(body, list) and body:
             body = body[0]
-        if not isinstance(body, dict):
-            raise ProtocolError(f"an event that is no object: {data!r:.200}")
-        return self.take(body)
+        return self.take(check_object(body, "an event", data))
 
     def take(self, body: Json) -> list[Chunk]:
         """Return the chunks of one piece."""
@@ -170,10 +169,8 @@ class Decoder:
 
     def _take_part(self, part: Json) -> list[Chunk]:
         call, text = part.get("functionCall"), _text(part.get("text"))
-        if isinstance(call, dict):
-            return self._take_call(part, call)
         if call is not None:
-            raise ProtocolError(f"a tool call that is no object: {call!r:.200}")
+            return self._take_call(part, check_object(call, "a tool call"))
         self._said.add(part)
         if text is None:
             return []

@@ -17,6 +17,7 @@ from .usage import Usage
 from .wire import (
     Fault,
     ModelFacts,
+    check_object,
     cut_error,
     read_count,
     read_json,
@@ -88,8 +89,7 @@ def decode(body: Any, facts: ModelFacts) -> Response:
         ProtocolError: it is none.
         StatusError: it says that the vendor failed.
     """
-    if not isinstance(body, dict):
-        raise ProtocolError(f"an answer that is no object: {body!r:.200}")
+    body = check_object(body, "an answer")
     _check_status(body)
     output = body.get("output")
     if not isinstance(output, list):
@@ -240,9 +240,7 @@ class Decoder:
             return self._close({})
         if not data.strip():  # perhaps cut off: its name alone says nothing
             return ()
-        event = read_json(data)
-        if not isinstance(event, dict):
-            raise ProtocolError(f"an event that is no object: {data!r:.200}")
+        event = check_object(read_json(data), "an event", data)
         kind = _str(event.get("type")) or name
         if kind in _DELTAS:
             return self._take_piece(event, *_DELTAS[kind])
