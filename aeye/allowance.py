@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, TypeVar
 
 from .call import Call
 from .context import Context
 from .recipe import Recipe, Stats
 
-__all__ = ["Allowance"]
+__all__ = ["Allowance", "first_given"]
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -32,9 +34,9 @@ class Allowance:
     @classmethod
     def of(cls, recipe: Recipe, ctx: Context, max_turns: int | None) -> Allowance:
         """Return what *recipe*, else *ctx*, allows; *max_turns* lifts the sum of it."""
-        output = _given(recipe.output_retries, ctx.output_retries, 2)
-        forget = _given(recipe.forget_retries, ctx.forget_retries, 1)
-        tools = _given(recipe.tool_retries, ctx.tool_retries, 2)
+        output = first_given(recipe.output_retries, ctx.output_retries, 2)
+        forget = first_given(recipe.forget_retries, ctx.forget_retries, 1)
+        tools = first_given(recipe.tool_retries, ctx.tool_retries, 2)
         calls = output + forget + recipe.tool_iterations + tools + 1
         if max_turns is not None:
             calls = max_turns
@@ -76,13 +78,16 @@ class Allowance:
             self.calls = min(iteration + limit, most)
             if limit == 0:
                 return False
-        self.output = _given(wish.get("output_retries"), self.output)
-        self.forget = _given(wish.get("forget_retries"), self.forget)
-        self.tools = _given(wish.get("tool_retries"), self.tools)
+        self.output = first_given(wish.get("output_retries"), self.output)
+        self.forget = first_given(wish.get("forget_retries"), self.forget)
+        self.tools = first_given(wish.get("tool_retries"), self.tools)
         return True
 
 
-def _given(first: int | None, second: int | None, default: int = 0) -> int:
-    if first is not None:
-        return first
-    return default if second is None else second
+def first_given(*values: Optional[T]) -> T:
+    """Return the first of *values* that is not None; the last is a default.
+
+    >>> first_given(None, 0, 2)
+    0
+    """
+    return next(value for value in values if value is not None)

@@ -25,7 +25,7 @@ from typing import (
     cast,
 )
 
-from .allowance import Allowance
+from .allowance import Allowance, first_given
 from .call import Call, Execution
 from .callback import Bound, attempt
 from .context import Abort, Context, Resume, charge
@@ -194,7 +194,7 @@ class Run:
         if not all(m.role == "system" for m in self._transcript):
             self._transcript = self._forget(self.ctx, None)
             return
-        turn = _first(plan.user_turn, ctx.user_turn, DEFAULT_USER_TURN)
+        turn = first_given(plan.user_turn, ctx.user_turn, DEFAULT_USER_TURN)
         if turn:
             self._transcript.append(Message("user", str(turn)))
 
@@ -828,10 +828,3 @@ def _place(
     while at and 0 <= place < places.get(kept[at - 1].tool_call_id, -1):
         at -= 1
     return at
-
-
-def _first(*values: Any) -> Any:
-    for value in values:
-        if value is not None:
-            return value
-    return None
