@@ -7,14 +7,14 @@ The goals: a prompt under 50 µs, a chunk under 3 µs.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-import time
 from dataclasses import dataclass
 from typing import Any, Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+from measure import best
 
 import aeye
 from aeye.response import Chunk, Response
@@ -40,19 +40,7 @@ def step(n: int) -> str:
 
 def timed(what: str, run: Callable[[], Any], parts: int = 1) -> None:
     """Print the best of several rounds, divided by *parts*."""
-    run()
-    started = time.perf_counter()
-    run()
-    once = max(time.perf_counter() - started, 1e-7)
-    number = max(1, int(0.05 / once))
-    best = float("inf")
-    gc.collect()
-    for _ in range(7):
-        started = time.perf_counter()
-        for _ in range(number):
-            run()
-        best = min(best, (time.perf_counter() - started) / number)
-    print(f"{what:44} {1e6 * best / parts:9.2f} µs")
+    print(f"{what:44} {1e6 * best(run) / parts:9.2f} µs")
 
 
 def loop() -> None:

@@ -1,6 +1,8 @@
-"""Measure one module's scenarios and print the figures as JSON; run.py starts it.
+"""How long things take: one of them, or one module's scenarios.
 
 PYTHON benchmarks/measure.py MODULE URL [--quick] [--scenarios abcde]
+
+prints the figures of those as JSON; run.py starts it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,23 @@ EXPECTED: dict[str, Any] = {
     "d": 2000,
     "e": ("Ada", 36),
 }
+
+
+def best(run: Callable[[], Any]) -> float:
+    """Return the seconds that *run* takes, in the best of several rounds."""
+    run()
+    started = time.perf_counter()
+    run()
+    once = max(time.perf_counter() - started, 1e-7)
+    number = max(1, int(0.05 / once))
+    least = float("inf")
+    gc.collect()
+    for _ in range(7):
+        started = time.perf_counter()
+        for _ in range(number):
+            run()
+        least = min(least, (time.perf_counter() - started) / number)
+    return least
 
 
 def measure(scenario: Callable[[], Any], rounds: tuple[int, int]) -> dict[str, float]:

@@ -8,16 +8,16 @@ they can of it beside us; one that is not installed is "not here".
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
-import time
 from dataclasses import MISSING, Field, dataclass, field
 from dataclasses import fields as fields_of
 from typing import Any, Callable, Dict, List, Literal, Optional, get_type_hints
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+from measure import best
 
 import aeye
 from aeye.schema import parse_json
@@ -90,25 +90,8 @@ ORDER = {
 TEXT = json.dumps(ORDER)
 
 
-def rate(run: Callable[[], Any]) -> float:
-    """Give how often a second *run* runs, in the best of several rounds."""
-    run()
-    started = time.perf_counter()
-    run()
-    once = max(time.perf_counter() - started, 1e-7)
-    number = max(1, int(0.05 / once))
-    best = float("inf")
-    gc.collect()
-    for _ in range(7):
-        started = time.perf_counter()
-        for _ in range(number):
-            run()
-        best = min(best, (time.perf_counter() - started) / number)
-    return 1 / best
-
-
 def show(what: str, run: Callable[[], Any] | None) -> None:
-    told = "not here" if run is None else f"{rate(run):,.0f} /s"
+    told = "not here" if run is None else f"{1 / best(run):,.0f} /s"
     print(f"{what:58} {told:>14}")
 
 
